@@ -299,15 +299,6 @@ async def shield(work: Awaitable[T]) -> T:
     return task.result()
 
 
-def time_limit(seconds: float | None) -> asyncio.Timeout:
-    """Limit the seconds of a block on a loop, which raises a TimeoutError past them; `reschedule` changes them.
-
-    Args:
-        seconds: how long the block may take; None: no limit.
-    """
-    return asyncio.timeout(seconds)
-
-
 def asyncio_loop() -> asyncio.AbstractEventLoop:
     """Return the event loop of asyncio that runs here.
 

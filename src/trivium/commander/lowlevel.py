@@ -39,7 +39,6 @@ from trivium.commander._loops import (
     run_from_trio,
     run_in_worker,
     shield,
-    time_limit,
 )
 from trivium.commander._node import (
     Cancellation,
@@ -79,8 +78,7 @@ __all__ = [
     "is_blocking", "is_cancelled", "is_in_trio", "is_within", "iterate", "key_of", "lender", "node_name",
     "note_sources", "open_reply", "overridable", "pair_forms", "parent_of", "place_of_caller", "pull", "run_from_trio",
     "run_in_worker", "run_on_loop", "running_loop", "scope_of", "session_of", "settle", "shield", "sources_above",
-    "sources_of", "step", "stopped_by", "submit", "sync_function", "sync_method", "time_left", "time_limit",
-    "value_or_raise", "wait",
+    "sources_of", "step", "stopped_by", "submit", "sync_function", "sync_method", "time_left", "value_or_raise", "wait",
 ]  # fmt: skip
 
 lazy_names(__name__, {"OwnerLoop": "_owner_loop"}, __all__, "trivium.commander")  # few programs need it

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, finalize, ref
 from trivium.exceptions import ConfigurationError
 from trivium.http._bodies import ACCEPTED, pieces_of_body
 from trivium.http._certificates import system_certificates
+from trivium.http._clock import TimeLimit
 from trivium.http._connection import Connection
 from trivium.http._exchange import Outgoing
 from trivium.http._messages import (
@@ -183,7 +184,7 @@ class HTTPClient:
     async def _connect(self, url: URL, place: ServerAddress, request: HTTPRequest, make: Callable[[], P]) -> P:
         seconds = min(request.timeout, self._connect_timeout)
         try:
-            async with asyncio.timeout(seconds):
+            async with TimeLimit(seconds):
                 if place.proxy is None or url.scheme == "http":
                     return await self._open(place.proxy or url, request.address, make)
                 return await self._tunnel(await self._open(place.proxy, None, Connection), url, place.proxy, make)

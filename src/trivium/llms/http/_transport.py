@@ -9,7 +9,6 @@ from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from trivium.commander import wait
-from trivium.commander.lowlevel import time_limit
 from trivium.exceptions import (
     ConfigurationError,
     MalformedAnswerError,
@@ -30,7 +29,7 @@ from trivium.http import (
     exchange,
     replaces_network,
 )
-from trivium.http.lowlevel import login_of
+from trivium.http.lowlevel import TimeLimit, login_of
 from trivium.llms._protocol import Delta
 from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
@@ -178,13 +177,13 @@ class Transport:
     ) -> AsyncGenerator[Delta]:
         """Make one attempt, whose answer begins in time, and convert every error of the HTTP library."""
         request = HTTPRequest("POST", self._url, headers, data, self._timeout)
-        begun, limit = False, time_limit(seconds)
+        begun, limit = False, TimeLimit(seconds)
         try:
             async with limit, exchange(request, self._client.send, self._secrets(key, headers)) as response:
                 if response.status != 200:
                     raise await self._refusal(response, headers)
                 async for piece in response.pieces:
-                    for delta in reader.feed(piece) if begun else self._begin(limit.reschedule, reader.feed(piece)):
+                    for delta in reader.feed(piece) if begun else self._begin(limit, reader.feed(piece)):
                         begun = True
                         yield delta
                     if reader.done:
@@ -204,7 +203,7 @@ class Transport:
                     yield delta
                 return
             why = str(error) or type(error).__name__
-            if limit.expired():
+            if limit.expired:
                 text = (
                     f"no answer from {self.shown_url} in {self._retry.total_seconds:g} s, all tries together: raise "
                     "RetryPolicy(total_seconds=…), or ask for less"
@@ -218,11 +217,11 @@ class Transport:
         for delta in reader.end():
             yield delta
 
-    def _begin(self, limit: Callable[[None], object], deltas: Iterator[Delta]) -> Iterator[Delta]:
+    def _begin(self, limit: TimeLimit, deltas: Iterator[Delta]) -> Iterator[Delta]:
         """Yield deltas; the first ends the limit of time, unless the whole answer is waited for."""
         for delta in deltas:
             if not self._retry.replay:
-                limit(None)
+                limit.lift()
             yield delta
 
     def _secrets(self, key: str, headers: Mapping[str, str]) -> Iterator[str]:
@@ -274,7 +273,7 @@ def _advice(error: Exception, setting: str) -> str:
 async def _ended(response: HTTPResponse) -> None:
     """Read a body to its end, so that its connection can be used again, unless the server leaves it open."""
     with contextlib.suppress(TimeoutError):
-        async with contextlib.nullcontext() if response.has_arrived else time_limit(LINGER):
+        async with TimeLimit(None if response.has_arrived else LINGER):
             async for _ in response.pieces:
                 pass
 
