@@ -47,6 +47,16 @@ def frozen() -> None:
     pytest_collection_finish()
 
 
+@pytest.fixture
+def without_the_collector() -> Generator[None]:
+    """For tests that make trees of all the code, which live as long as their worker: they have many objects and no
+    garbage, and to go over them again and again takes longer than to make them."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture(scope="session")
 def server_url() -> Generator[str]:
     """The URL of a real PostgreSQL server: each test makes a database or a schema of its own there."""
