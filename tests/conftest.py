@@ -49,11 +49,9 @@ def frozen() -> None:
 
 @pytest.fixture
 def without_the_collector() -> Generator[None]:
-    """For tests that make trees of all the code, which live as long as their worker: they have many objects and no
-    garbage, and to go over them again and again takes longer than to make them."""
+    """For tests that make a million objects and no garbage: to go over them again and again takes longer than that."""
     gc.disable()
     yield
-    gc.freeze()
     gc.enable()
 
 

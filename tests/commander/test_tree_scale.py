@@ -215,6 +215,7 @@ def test_a_hundred_thousand_live_handlers_cost_each_what_a_thousand_do():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_the_collector")
 def test_a_hundred_thousand_live_handlers_are_killed_at_once():
     nodes: list[TaskNode] = []
 
