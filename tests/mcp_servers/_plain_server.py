@@ -17,7 +17,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
 def answer(method: str, given: dict[str, Any]) -> dict[str, Any] | None:
     """The result; None: it does not know the method."""
     if method == "initialize":
-        can = {"tools": {}, "prompts": {}, "resources": {}}
+        can: dict[str, Any] = {"tools": {}, "prompts": {}, "resources": {}}
         who = {"name": "plain", "version": "1"}
         return {"protocolVersion": given["protocolVersion"], "capabilities": can, "serverInfo": who}
     if method == "tools/call":

