@@ -156,7 +156,7 @@ def test_what_ignores_interrupts_is_ended_in_all_sessions_at_once():
 
 
 def test_computing_time_ends():
-    kernels = Kernels(replace(LIMITS, cpu_seconds=2))
+    kernels = Kernels(replace(LIMITS, cpu_seconds=3))
     assert PROCESS_ENDED in (execute(kernels, SPIN).error or "")
     kernels.close()
 
