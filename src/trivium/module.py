@@ -121,7 +121,7 @@ class Module:
     _hooks: dict[int, Hook] | None = None
     _keywords: ClassVar[frozenset[str] | None] = frozenset()  # those of its forward; None: any
     _is_plain: ClassVar[bool] = True  # whether a call in plain code gives the answer, and no coroutine or generator
-    _in_repr: ClassVar[bool] = True  # whether it is shown in the tree of the module that holds it
+    _holds_tools: ClassVar[bool] = False  # such children are not shown, and may be newer than a saved state
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -348,22 +348,25 @@ class Module:
     # ---- the tree of modules
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules that stand on this one as attributes, in the order in which they were set."""
-        for name, value in list(vars(self).items()):
-            if isinstance(value, Module):
-                yield name, value
+        return ((name, value) for name, value in list(vars(self).items()) if isinstance(value, Module))
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all below, depth first, by attribute path; one that holds itself is not entered again."""
-        found, waiting = list[tuple[str, Module]](), list[tuple[str, Module, frozenset[int]]]()
-        waiting.append((prefix, self, frozenset()))
+    def named_modules(self, prefix: str = "", *, tools: bool = True) -> Iterator[tuple[str, Module]]:
+        """This module and all below, depth first, by attribute path; one that holds itself is not entered again.
+
+        Modules that are tools are among them, unless `tools` is False. Each of these is named once, and not if it is
+        named anyway, since agents that are tools of each other have countless paths.
+        """
+        found, known = list[tuple[str, Module]](), set[int]()
+        waiting: list[tuple[str, Module, frozenset[int]]] = [(prefix, self, frozenset())]
         while waiting:
             path, module, above = waiting.pop()
             if id(module) not in above:
                 found.append((path, module))
                 above |= {id(module)}
-                children = list(module.named_children())
-                for name, child in reversed(children):
-                    waiting.append((f"{path}.{name}" if path else name, child, above))
+                for name, child in reversed(list(module.named_children())):
+                    if not module._holds_tools or (tools and id(child) not in known):
+                        waiting.append((f"{path}.{name}" if path else name, child, above))
+                        known.add(id(child))
         return iter(found)
 
     def current_memory(self) -> Memory | None:
@@ -373,9 +376,7 @@ class Module:
     def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
         modules = list(self.named_modules())
         warn_of_left_out([module for _, module in modules])
-        for path, module in modules:
-            if module.memory is not None:
-                yield f"{path}.memory" if path else "memory", module.memory
+        return ((f"{path}.memory".removeprefix("."), each.memory) for path, each in modules if each.memory is not None)
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """Return the memories of this module and all below for a session, by attribute path."""
@@ -384,30 +385,35 @@ class Module:
 
     @checked
     def load_state_dict(self, state: Mapping[str, Sequence[Any]], session_id: Hashable = 0) -> None:
-        """Take what `state_dict` gave, for a session.
+        """Take what `state_dict` gave, for a session; a tool that has no entry in it remembers nothing then.
 
         Raises:
             StateError: a memory of this module has no entry in `state`; nothing is loaded.
             ValueError: an entry is no message; nothing is loaded.
         """
         memories = dict(self._memories())
-        if missing := [key for key in memories if key not in state]:
+        tools = tuple(f"{path}." for path, each in self.named_modules() if each._holds_tools)
+        if missing := [key for key in memories if key not in state and not key.startswith(tools)]:
             raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")
         if extra := [key for key in state if key not in memories]:
             warn_caller(f"the saved state has more than this module: {', '.join(extra)}")
-        loaded = {key: Memory.read(state[key] or []) for key in memories}
-        for key, manager in memories.items():
+        loaded = {key: Memory.read(state.get(key) or []) for key in memories}
+        for key, manager in sorted(memories.items(), key=lambda each: each[0] in state):  # two may have one memory
             if loaded[key] or manager.get(session_id) is not None:  # else it is as it was
                 manager.open(session_id).load(loaded[key])
 
-    def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False) -> None:
-        """Forget a session: here, or at an attribute path, or here and everywhere below.
+    def reset(
+        self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False, *, tools: bool = True
+    ) -> None:
+        """Forget a session: here, or at an attribute path, or here and everywhere below, in modules as tools alike.
+
+        A task that starts again forgets without `tools`: these may be those of a run that it is part of.
 
         Raises:
             StateError: there is no module at that path.
         """
         assert not (keypath and recursive), "give either keypath or recursive"
-        modules = dict(self.named_modules()) if keypath or recursive else {"": self}
+        modules = dict(self.named_modules(tools=tools)) if keypath or recursive else {"": self}
         if keypath is not None and keypath not in modules:
             raise StateError(f"there is no module at '{keypath}'; there are {', '.join(filter(None, modules))}")
         for module in modules.values() if recursive else [modules[keypath or ""]]:
@@ -420,7 +426,7 @@ class Module:
 
     @recursive_repr()
     def __repr__(self) -> str:
-        shown = ((name, child) for name, child in self.named_children() if child._in_repr)
+        shown = ((name, child) for name, child in self.named_children() if not child._holds_tools)
         children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in shown]
         inner = "\n".join(["(", *children, ")"]) if children else ""
         own = self.extra_repr()

@@ -18,7 +18,7 @@ from trivium.exceptions import StateError
 from trivium.llms import Request
 from trivium.memory import MemoryManager
 from trivium.schema import Usage
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 
 class Branch(Module):
@@ -149,6 +149,73 @@ def test_an_agent_in_a_plain_list_or_dict_is_warned_of(hold: Any):
     with pytest.warns(UserWarning, match="'left' is left out of the state: use an AgentList or AgentDict") as warned:
         tree.state_dict()
     assert [each.filename for each in warned] == [__file__]
+
+
+# ---- agents and tasks as tools
+def _manager(*, is_kept: bool = False) -> tuple[Agent, Agent]:
+    """An agent with another as its tool, which is one of its attributes too if `is_kept`."""
+
+    def passed_on(request: Request) -> Any:
+        last = request.messages[-1]
+        return call_tool("clerk", message=last["content"]) if last["role"] == "user" else "told"
+
+    clerk = Agent(ScriptedModel(["noted"] * 9), name="clerk")
+    manager = Agent(ScriptedModel(passed_on), name="manager", tools=[clerk])
+    if is_kept:
+        vars(manager)["clerk"] = clerk
+    return manager, clerk
+
+
+def test_a_session_is_forgotten_in_an_agent_that_is_a_tool():
+    manager, clerk = _manager()
+    for session in ("ada", "bob"):
+        manager("My PIN is 1234.", session_id=session)
+    manager.reset("ada", recursive=True)
+    assert list(clerk.memory.memory_map) == list(manager.memory.memory_map) == ["bob"]
+    manager.reset("bob", "executor.clerk")
+    assert not clerk.memory.memory_map
+
+
+@pytest.mark.parametrize(("is_kept", "key"), [(False, "executor.clerk.memory"), (True, "clerk.memory")])
+def test_an_agent_that_is_a_tool_is_saved_once(is_kept: bool, key: str):
+    (first, _), (second, clerk) = _manager(is_kept=is_kept), _manager(is_kept=is_kept)
+    first("My PIN is 1234.")
+    saved = first.state_dict()
+    assert list(saved) == ["memory", key]
+    second.load_state_dict(json.loads(json.dumps(saved)), "ada")
+    assert [each.content for each in clerk.memory.get_memory("ada")] == ["My PIN is 1234.", "noted"]
+
+
+def test_a_state_of_before_there_was_the_tool_is_loaded_and_the_tool_remembers_nothing():
+    manager, clerk = _manager()
+    manager("My PIN is 1234.")
+    manager.load_state_dict({"memory": [{"content": "hi"}]})
+    assert (len(manager.memory.get_memory()), clerk.memory.get_memory()) == (1, [])
+
+
+def test_a_tool_that_the_state_has_at_another_place_remembers_that():
+    manager, clerk = _manager()
+    vars(manager)["team"] = Branch({"clerk": clerk}, False)
+    manager.load_state_dict({"memory": [], "team.clerk.memory": [{"content": "hi"}]})
+    assert [each.content for each in clerk.memory.get_memory()] == ["hi"]
+
+
+def test_agents_that_are_tools_of_each_other_are_named_once():
+    agents = [Agent(ScriptedModel(["ok"]), name=f"a{number}") for number in range(12)]
+    for each in agents:
+        each.tools = [other for other in agents if other is not each]
+    names = [name for name, _ in agents[0].named_modules()]
+    assert len(names) == 2 * len(agents), "each with its executor"
+    assert "executor.a11" in names
+
+
+def test_a_task_that_starts_again_leaves_its_tools_what_they_remember():
+    manager, clerk = _manager()
+    task = Task(ChatAgent(manager.llm, name="manager"), interactive=False, single_round=True)
+    task.agent.tools = [clerk]
+    for _ in range(2):
+        task.run("My PIN is 1234.")
+    assert len(clerk.memory.get_memory()) == 4, "they may be those of a run that the task is part of"
 
 
 # ---- what does not fit

@@ -125,7 +125,7 @@ class TaskRun:
         if memory is not None:
             memory.delete(range(self.history_length + 1, len(memory) - 1))
         for each in self.task.sub_tasks:
-            each.agent.reset(self.session_id, recursive=True)
+            each.agent.reset(self.session_id, recursive=True, tools=False)
 
     # ---- steps
     async def run_steps(self) -> StatusCode:

@@ -207,7 +207,7 @@ class Task(Module, RunAttributes, Generic[T]):
 
     def reset_all_sub_tasks(self) -> None:
         """Forget the session's conversation: here, and in all sub-tasks."""
-        self.agent.reset(this_session(), recursive=True)
+        self.agent.reset(this_session(), recursive=True, tools=False)
         self.agent.init_state()
         for each in self.sub_tasks:
             each.reset_all_sub_tasks()
