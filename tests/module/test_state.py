@@ -17,7 +17,7 @@ from trivium import Agent, AsyncAgent, ChatAgent, Entity, Message, Module, Task
 from trivium.exceptions import StateError
 from trivium.llms import Request
 from trivium.memory import MemoryManager
-from trivium.schema import Usage
+from trivium.schema import FileAttachment, Usage
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -149,6 +149,13 @@ def test_an_agent_in_a_plain_list_or_dict_is_warned_of(hold: Any):
     with pytest.warns(UserWarning, match="'left' is left out of the state: use an AgentList or AgentDict") as warned:
         tree.state_dict()
     assert [each.filename for each in warned] == [__file__]
+
+
+def test_a_file_goes_to_json_and_back():
+    first, second = Agent(ScriptedModel(["a cat"])), Agent(ScriptedModel([]))
+    first(Message(content="See.", files=[FileAttachment.from_bytes(b"\x89PNG\xff", "cat.png")]))
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    assert second.memory.get_memory()[0].files == first.memory.get_memory()[0].files
 
 
 # ---- agents and tasks as tools
