@@ -46,7 +46,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ArgumentTypeError, StateError
 from trivium.hooks import Hook, RemovableHandle, as_returned, hook_of
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
-from trivium.memory.lowlevel import warn_caller, warn_of_left_out
+from trivium.memory.lowlevel import warn_caller, warn_of_left_out, warn_of_other_names
 from trivium.policies import NOTHING, Sources
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import attribute, check_content, check_name, checked, copy_message, keywords_of, message_of
@@ -121,7 +121,7 @@ class Module:
     _hooks: dict[int, Hook] | None = None
     _keywords: ClassVar[frozenset[str] | None] = frozenset()  # those of its forward; None: any
     _is_plain: ClassVar[bool] = True  # whether a call in plain code gives the answer, and no coroutine or generator
-    _holds_tools: ClassVar[bool] = False  # such children are not shown, and may be newer than a saved state
+    _holds_tools: ClassVar[bool] = False  # its children are tools: not shown, and maybe newer than a saved state
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -373,13 +373,13 @@ class Module:
         """Return the memory of the session whose call runs here; None if the session has no messages."""
         return self._memory.get(this_session()) if self._memory else None
 
-    def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
-        modules = list(self.named_modules())
-        warn_of_left_out([module for _, module in modules])
+    def _memories(self, *, tools: bool = True) -> Iterator[tuple[str, MemoryManager]]:
+        modules = self.named_modules(tools=tools)
         return ((f"{path}.memory".removeprefix("."), each.memory) for path, each in modules if each.memory is not None)
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """Return the memories of this module and all below for a session, by attribute path."""
+        warn_of_left_out([module for _, module in self.named_modules()])
         found = ((key, manager.get(session_id)) for key, manager in self._memories())
         return {key: memory.save() if memory is not None else [] for key, memory in found}
 
@@ -392,12 +392,12 @@ class Module:
             ValueError: an entry is no message; nothing is loaded.
         """
         memories = dict(self._memories())
-        tools = tuple(f"{path}." for path, each in self.named_modules() if each._holds_tools)
-        if missing := [key for key in memories if key not in state and not key.startswith(tools)]:
+        if missing := [key for key, _ in self._memories(tools=False) if key not in state]:
             raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")
         if extra := [key for key in state if key not in memories]:
             warn_caller(f"the saved state has more than this module: {', '.join(extra)}")
         loaded = {key: Memory.read(state.get(key) or []) for key in memories}
+        warn_of_other_names(self.named_modules(), loaded)
         for key, manager in sorted(memories.items(), key=lambda each: each[0] in state):  # two may have one memory
             if loaded[key] or manager.get(session_id) is not None:  # else it is as it was
                 manager.open(session_id).load(loaded[key])

@@ -123,14 +123,16 @@ def test_a_session_goes_on_in_another_process_also_with_an_agent_that_was_change
 
     Outer()("Go.")
     other = Agent(Echo(), "Be short.", name="another")
-    journal.view("ada-2").restore(other)
+    with pytest.warns(UserWarning, match="'another' reads what 'echo' said as words of a user"):
+        journal.view("ada-2").restore(other)
     said = [str(each.content) for each in other.memory.open("ada").messages]
     assert said == [
         line
         for at in range(3)
         for line in (f"Question {at:04}: what did I say?", f"You said: Question {at:04}: what did I say?")
     ]
-    journal.view("ada-0").restore(other)
+    with pytest.warns(UserWarning, match="'another' reads what 'echo' said"):
+        journal.view("ada-0").restore(other)
     assert len(other.memory.open("ada").messages) == 2
     turns(journal, Agent(Echo(), name="echo"), 2, 3)  # it is done: nothing is asked, and nothing is unclaimed
     assert journal.view("ada-2").tree().children[0].name == "model"

@@ -245,6 +245,31 @@ def test_an_entry_too_many_is_a_warning():
     assert tree.memory.get_memory()[0].content == "hi"
 
 
+def test_an_agent_of_another_name_is_warned_of():
+    agent = Agent(ScriptedModel(["Hello."]), name="ada")
+    agent("hi")
+    saved = agent.state_dict()
+    Agent(name="ada").load_state_dict(saved)
+    with pytest.warns(UserWarning, match="'bob' reads what 'ada' said as words of a user") as warned:
+        Agent(name="bob").load_state_dict(saved)
+    assert [each.filename for each in warned] == [__file__]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [Message(content="hi"), Message(content="2", sender="add", tool_call_id="1")],
+        [Message(content="hi", sender="colleague")],
+        [Message(content="hi", sender="colleague"), Message(content="hello", sender="bob")],
+        [Message(content="hi"), Message(content="hello", sender="colleague", entity=Entity.LLM)],
+    ],
+)
+def test_what_others_say_to_an_agent_is_not_warned_of(said: list[Message]):
+    agent = Agent(name="bob")
+    agent.load_state_dict({"memory": [each.model_dump() for each in said]})
+    assert len(agent.memory.get_memory()) == len(said)
+
+
 @pytest.mark.parametrize("bad", [{"memory": 5}, {"memory": [{"contnet": 1}]}, {"memory": [3]}])
 def test_what_is_no_state_leaves_everything_as_it_was(bad: Any):
     tree = Branch({}, True)

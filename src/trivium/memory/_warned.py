@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import currentframe
 from itertools import islice
 from traceback import walk_stack
@@ -10,9 +10,12 @@ from typing import Final, Protocol, cast, runtime_checkable
 from warnings import warn
 
 from trivium.memory import MemoryManager
+from trivium.schema import Message
 
 _LOOKED_AT: Final = 100
 """The first entries of a list that are looked at for modules: a longer one is of rows, words or numbers."""
+
+_USER: Final = "user"
 
 
 @runtime_checkable
@@ -31,6 +34,23 @@ def warn_of_left_out(modules: Sequence[object]) -> None:
         for each in islice(held, _LOOKED_AT):
             if isinstance(each, _Remembers) and isinstance(each.memory, MemoryManager) and id(each) not in known:
                 warn_caller(f"{each.name!r} is left out of the state: use an AgentList or AgentDict")
+
+
+def warn_of_other_names(modules: Iterable[tuple[str, object]], loaded: Mapping[str, Sequence[Message]]) -> None:
+    """Warn of modules that read what they said under another name as the words of a user.
+
+    Args:
+        modules: the modules, by attribute path.
+        loaded: the messages that are loaded, by the path of each memory.
+    """
+    for path, module in modules:
+        said = loaded.get(f"{path}.memory".removeprefix("."), ())[1:]  # the first one is somebody's question
+        senders = {each.sender for each in said if each.entity is None and each.tool_call_id is None} - {_USER}
+        if senders and isinstance(module, _Remembers) and module.name not in senders:
+            names = ", ".join(map(repr, sorted(senders)))
+            warn_caller(
+                f"{module.name!r} reads what {names} said as words of a user: load it into an agent of that name"
+            )
 
 
 def warn_caller(text: str) -> None:
