@@ -27,6 +27,7 @@ from trivium.schema import (
     Usage,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*reads what")  # the senders of these messages are anybody
 SESSIONS: tuple[Hashable, ...] = (0, 1, "ada", ("a", 2))
 AGENT = "Ada"
 
