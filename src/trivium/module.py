@@ -46,7 +46,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ArgumentTypeError, StateError
 from trivium.hooks import Hook, RemovableHandle, as_returned, hook_of
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
-from trivium.memory.lowlevel import warn_caller, warn_of_left_out, warn_of_other_names
+from trivium.memory.lowlevel import forget_in, warn_caller, warn_of_left_out, warn_of_other_names
 from trivium.policies import NOTHING, Sources
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import attribute, check_content, check_name, checked, copy_message, keywords_of, message_of
@@ -402,23 +402,17 @@ class Module:
             if loaded[key] or manager.get(session_id) is not None:  # else it is as it was
                 manager.open(session_id).load(loaded[key])
 
-    def reset(
-        self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False, *, tools: bool = True
-    ) -> None:
-        """Forget a session: here, or at an attribute path, or here and everywhere below, in modules as tools alike.
-
-        A task that starts again forgets without `tools`: these may be those of a run that it is part of.
+    def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False) -> None:
+        """Forget a session: here, or at an attribute path, or here and everywhere below, in tools too.
 
         Raises:
             StateError: there is no module at that path.
         """
         assert not (keypath and recursive), "give either keypath or recursive"
-        modules = dict(self.named_modules(tools=tools)) if keypath or recursive else {"": self}
+        modules = dict(self.named_modules()) if keypath or recursive else {"": self}
         if keypath is not None and keypath not in modules:
             raise StateError(f"there is no module at '{keypath}'; there are {', '.join(filter(None, modules))}")
-        for module in modules.values() if recursive else [modules[keypath or ""]]:
-            if module.memory is not None:
-                module.memory.reset(session_id)
+        forget_in(modules.items() if recursive else [("", modules[keypath or ""])], session_id)
 
     def extra_repr(self) -> str:
         """Return the first line of `repr`."""

@@ -1,8 +1,11 @@
-"""Warnings at the line of the program that called trivium, however deep below it they are given."""
+"""The memories of several modules: they forget together, and warn of what a state leaves out or has otherwise.
+
+Warnings are given at the line of the program that called trivium, however deep below it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from inspect import currentframe
 from itertools import islice
 from traceback import walk_stack
@@ -24,6 +27,13 @@ class _Remembers(Protocol):
 
     name: str
     memory: object
+
+
+def forget_in(modules: Iterable[tuple[str, object]], session_id: Hashable) -> None:
+    """Forget a session in each of these modules that remembers."""
+    for _, each in modules:
+        if isinstance(each, _Remembers) and isinstance(each.memory, MemoryManager):
+            each.memory.reset(session_id)
 
 
 def warn_of_left_out(modules: Sequence[object]) -> None:
