@@ -14,7 +14,6 @@ from trivium.llms._protocol import LongHistory
 from trivium.llms.wire._claude_request import claude_beginning, claude_body, claude_names
 from trivium.llms.wire._closed_schema import CLAUDE_FORMATS, OPENAI_FORMATS, closed_schema
 from trivium.llms.wire._fields import family
-from trivium.llms.wire._written import LEFT_OUT
 from trivium.schema import FileAttachment, ToolSpec
 
 from ._fitting import misfit
@@ -94,26 +93,6 @@ def test_thoughts_go_back_to_the_model_that_had_them_alone(state: Any, kept: lis
     said = {"role": "assistant", "content": "a", "reasoning_state": state}
     body = body_of(NEW, Request([*ASK, said, *ASK]))
     assert body["messages"][1]["content"] == [*kept, {"type": "text", "text": "a"}]
-
-
-# As a memory or a context that sends the latest messages alone has it.
-WINDOW = [
-    {"role": "system", "content": "be kind"},
-    {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]},
-    {"role": "tool", "tool_call_id": "c1", "content": "2"},
-    {"role": "assistant", "content": "It is 2."},
-    {"role": "user", "content": "and?"},
-]
-
-
-@pytest.mark.parametrize(("begin", "is_told"), [(1, True), (3, True), (4, False)])
-def test_a_window_that_begins_with_an_answer_or_a_call_gets_words_of_the_user_before_it(
-    begin: int, is_told: bool
-) -> None:
-    said = body_of(NEW, Request([WINDOW[0], *WINDOW[begin:]]))["messages"]
-    assert said[0]["role"] == "user"
-    assert (said[0]["content"] == [{"type": "text", "text": LEFT_OUT}]) is is_told
-    assert len(said) == len(WINDOW) - begin + is_told
 
 
 def test_no_thoughts_go_back_where_thinking_is_off() -> None:

@@ -26,7 +26,6 @@ from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._fields import CallNames
 from trivium.llms.wire._gemini import FAILED, GeminiMessageReader
 from trivium.llms.wire._gemini_request import MADE_UP, NO_SIGNATURE, gemini_body, gemini_names
-from trivium.llms.wire._written import LEFT_OUT
 from trivium.schema import FileAttachment, ToolSpec, Usage
 
 from ._provider_answers import gemini_answer, gemini_call, gemini_piece, sent
@@ -249,26 +248,6 @@ def test_a_common_parameter_that_the_interface_does_not_have_is_left_out(name: s
 def test_tools_that_the_server_runs_stand_beside_ours() -> None:
     body = body_of(NEW, Request(ASK, [ToolSpec("f", "", SCHEMA)]), tools=[{"googleSearch": {}}])
     assert [next(iter(tool)) for tool in body["tools"]] == ["googleSearch", "functionDeclarations"]
-
-
-# As a memory or a context that sends the latest messages alone has it.
-WINDOW = [
-    {"role": "system", "content": "be kind"},
-    {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]},
-    {"role": "tool", "tool_call_id": "c1", "content": "2"},
-    {"role": "assistant", "content": "It is 2."},
-    {"role": "user", "content": "and?"},
-]
-
-
-@pytest.mark.parametrize(("begin", "is_told"), [(1, True), (3, True), (4, False)])
-def test_a_window_that_begins_with_an_answer_or_a_call_gets_words_of_the_user_before_it(
-    begin: int, is_told: bool
-) -> None:
-    said = body_of(NEW, Request([WINDOW[0], *WINDOW[begin:]]))["contents"]
-    assert said[0]["role"] == "user"
-    assert (said[0]["parts"] == [{"text": LEFT_OUT}]) is is_told
-    assert len(said) == len(WINDOW) - begin + is_told
 
 
 def test_empty_messages_are_not_sent() -> None:

@@ -447,18 +447,11 @@ def test_tokens_are_counted_without_a_tokenizer(text: str):
     assert model.token_counter(Message(content=text, tool_calls=[ToolCall("1", "add", "{}")])) > 4 + about
 
 
-IMAGE = FileAttachment.from_bytes(bytes(300_000), "photo.png")
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        Message(content="look", files=[IMAGE, IMAGE]),
-        {"role": "user", "content": [{"type": "text", "text": "look"}, IMAGE.to_dict(""), IMAGE.to_dict("")]},
-    ],
-)
-def test_an_image_counts_as_1_000_tokens_and_not_as_its_base64(piece: Any):
-    assert 2_000 < OpenAIContextModel().token_counter(piece) < 2_050
+def test_an_image_counts_as_1_000_tokens_and_not_as_its_base64():
+    image = FileAttachment.from_bytes(bytes(300_000), "photo.png")
+    chat = {"role": "user", "content": [{"type": "text", "text": "look"}, image.to_dict(""), image.to_dict("")]}
+    for piece in (Message(content="look", files=[image, image]), chat):
+        assert 2_000 < OpenAIContextModel().token_counter(piece) < 2_050
 
 
 def test_the_sum_can_be_corrected():
