@@ -46,7 +46,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ArgumentTypeError, StateError
 from trivium.hooks import Hook, RemovableHandle, as_returned, hook_of
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
-from trivium.memory.lowlevel import warn_caller, warn_of_left_out
+from trivium.memory.lowlevel import forget_in, warn_caller, warn_of_left_out, warn_of_other_names
 from trivium.policies import NOTHING, Sources
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import attribute, check_content, check_name, checked, copy_message, keywords_of, message_of
@@ -121,7 +121,7 @@ class Module:
     _hooks: dict[int, Hook] | None = None
     _keywords: ClassVar[frozenset[str] | None] = frozenset()  # those of its forward; None: any
     _is_plain: ClassVar[bool] = True  # whether a call in plain code gives the answer, and no coroutine or generator
-    _in_repr: ClassVar[bool] = True  # whether it is shown in the tree of the module that holds it
+    _holds_tools: ClassVar[bool] = False  # its children are tools: not shown, and maybe newer than a saved state
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -348,60 +348,62 @@ class Module:
     # ---- the tree of modules
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules that stand on this one as attributes, in the order in which they were set."""
-        for name, value in list(vars(self).items()):
-            if isinstance(value, Module):
-                yield name, value
+        return ((name, value) for name, value in list(vars(self).items()) if isinstance(value, Module))
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all below, depth first, by attribute path; one that holds itself is not entered again."""
-        found, waiting = list[tuple[str, Module]](), list[tuple[str, Module, frozenset[int]]]()
-        waiting.append((prefix, self, frozenset()))
+    def named_modules(self, prefix: str = "", *, tools: bool = True) -> Iterator[tuple[str, Module]]:
+        """This module and all below, depth first, by attribute path; one that holds itself is not entered again.
+
+        Modules that are tools are among them, unless `tools` is False. Each of these is named once, and not if it is
+        named anyway, since agents that are tools of each other have countless paths.
+        """
+        found, known = list[tuple[str, Module]](), set[int]()
+        waiting: list[tuple[str, Module, frozenset[int]]] = [(prefix, self, frozenset())]
         while waiting:
             path, module, above = waiting.pop()
             if id(module) not in above:
                 found.append((path, module))
                 above |= {id(module)}
-                children = list(module.named_children())
-                for name, child in reversed(children):
-                    waiting.append((f"{path}.{name}" if path else name, child, above))
+                for name, child in reversed(list(module.named_children())):
+                    if not module._holds_tools or (tools and id(child) not in known):
+                        waiting.append((f"{path}.{name}" if path else name, child, above))
+                        known.add(id(child))
         return iter(found)
 
     def current_memory(self) -> Memory | None:
         """Return the memory of the session whose call runs here; None if the session has no messages."""
         return self._memory.get(this_session()) if self._memory else None
 
-    def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
-        modules = list(self.named_modules())
-        warn_of_left_out([module for _, module in modules])
-        for path, module in modules:
-            if module.memory is not None:
-                yield f"{path}.memory" if path else "memory", module.memory
+    def _memories(self, *, tools: bool = True) -> Iterator[tuple[str, MemoryManager]]:
+        modules = self.named_modules(tools=tools)
+        return ((f"{path}.memory".removeprefix("."), each.memory) for path, each in modules if each.memory is not None)
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """Return the memories of this module and all below for a session, by attribute path."""
+        warn_of_left_out([module for _, module in self.named_modules()])
         found = ((key, manager.get(session_id)) for key, manager in self._memories())
         return {key: memory.save() if memory is not None else [] for key, memory in found}
 
     @checked
     def load_state_dict(self, state: Mapping[str, Sequence[Any]], session_id: Hashable = 0) -> None:
-        """Take what `state_dict` gave, for a session.
+        """Take what `state_dict` gave, for a session; a tool that has no entry in it remembers nothing then.
 
         Raises:
             StateError: a memory of this module has no entry in `state`; nothing is loaded.
             ValueError: an entry is no message; nothing is loaded.
         """
         memories = dict(self._memories())
-        if missing := [key for key in memories if key not in state]:
+        if missing := [key for key, _ in self._memories(tools=False) if key not in state]:
             raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")
         if extra := [key for key in state if key not in memories]:
             warn_caller(f"the saved state has more than this module: {', '.join(extra)}")
-        loaded = {key: Memory.read(state[key] or []) for key in memories}
-        for key, manager in memories.items():
+        loaded = {key: Memory.read(state.get(key) or []) for key in memories}
+        warn_of_other_names(self.named_modules(), loaded)
+        for key, manager in sorted(memories.items(), key=lambda each: each[0] in state):  # two may have one memory
             if loaded[key] or manager.get(session_id) is not None:  # else it is as it was
                 manager.open(session_id).load(loaded[key])
 
     def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False) -> None:
-        """Forget a session: here, or at an attribute path, or here and everywhere below.
+        """Forget a session: here, or at an attribute path, or here and everywhere below, in tools too.
 
         Raises:
             StateError: there is no module at that path.
@@ -410,9 +412,7 @@ class Module:
         modules = dict(self.named_modules()) if keypath or recursive else {"": self}
         if keypath is not None and keypath not in modules:
             raise StateError(f"there is no module at '{keypath}'; there are {', '.join(filter(None, modules))}")
-        for module in modules.values() if recursive else [modules[keypath or ""]]:
-            if module.memory is not None:
-                module.memory.reset(session_id)
+        forget_in(modules.items() if recursive else [("", modules[keypath or ""])], session_id)
 
     def extra_repr(self) -> str:
         """Return the first line of `repr`."""
@@ -420,7 +420,7 @@ class Module:
 
     @recursive_repr()
     def __repr__(self) -> str:
-        shown = ((name, child) for name, child in self.named_children() if child._in_repr)
+        shown = ((name, child) for name, child in self.named_children() if not child._holds_tools)
         children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in shown]
         inner = "\n".join(["(", *children, ")"]) if children else ""
         own = self.extra_repr()

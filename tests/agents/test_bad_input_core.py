@@ -80,8 +80,11 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Text("p").chat(MANY), ConfigurationError, "a list of chat messages"),
     (lambda: Text("p").chat(WRONG), ConfigurationError, "a list of chat messages"),
     (lambda: Memory(TEXT), ArgumentTypeError, "takes a whole number or None as recent_n, not str"),
-    (lambda: Memory(0), ConfigurationError, "recent_n is a whole number above 0, or None for all messages, not 0"),
-    (lambda: Memory(-3), ConfigurationError, "recent_n is a whole number above 0"),
+    (lambda: Memory(0), ConfigurationError, "recent_n is a whole number, 1 or more, or None, not 0"),
+    (lambda: Memory(True), ArgumentTypeError, "takes a whole number or None as recent_n, not bool"),
+    (lambda: Memory().get_memory(-1), ConfigurationError, "recent_n is a whole number, 0 or more, or None, not -1"),
+    (lambda: Memory.of(["a"]).edit(1, "b"), IndexError, "there is no message 1 in this memory: it has 1"),
+    (lambda: Memory(-3), ConfigurationError, "recent_n is a whole number, 1 or more"),
     (lambda: Message(content="x", sendr="y"), ArgumentTypeError, "Message takes no sendr: did you mean sender?"),  # type: ignore[call-arg] # pyright: ignore
     (lambda: Message(contents="x"), ArgumentTypeError, "did you mean content?"),  # type: ignore[call-arg] # pyright: ignore
     (lambda: Agent(ScriptedModel(["x"]))("q", timeout=-3), ConfigurationError, "seconds above 0 as timeout, .* not -3"),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Hashable
 from typing import Any, cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ from trivium.schema import (
     Usage,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*reads what")  # the senders of these messages are anybody
 SESSIONS: tuple[Hashable, ...] = (0, 1, "ada", ("a", 2))
 AGENT = "Ada"
 
@@ -183,6 +185,7 @@ def test_what_json_lacks_keeps_its_dump_and_what_a_model_sees(shape: Any, said: 
     assert shown(third, target) == shown(second, target)
 
 
+@pytest.mark.filterwarnings("ignore:.*reads what")
 @settings(max_examples=40, deadline=None)
 @given(st.lists(any_messages, min_size=1, max_size=4))
 def test_nothing_that_was_loaded_is_a_models_word(said: list[Message]):

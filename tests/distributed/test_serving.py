@@ -164,6 +164,17 @@ def test_a_session_is_forgotten_everywhere():
             assert (gone.status_code, gone.json()["error"]["type"]) == (404, "UnknownSession")
 
 
+def test_a_session_is_forgotten_in_an_agent_that_is_a_tool():
+    echo = Echo("echo")
+    agent = Agent(ScriptedModel([call_tool("echo", message="My PIN is 1234."), "done"]), tools=[echo])
+    with served(agent) as ask:
+        ask.chat("My PIN is 1234.", session_id="ada")
+        assert set(ask.http.get("/memory/ada").json()) == {"memory", "executor.echo.memory"}
+        assert ask.http.delete("/memory/ada").status_code == 200
+    assert echo.memory is not None
+    assert not echo.memory.memory_map
+
+
 def test_a_number_in_the_path_is_the_number_in_the_body():
     agent = Echo()
     with served(agent) as ask:

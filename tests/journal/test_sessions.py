@@ -21,7 +21,7 @@ from trivium.journal._sqlite import SQLiteRunStore
 from trivium.journal._store import chain_of
 from trivium.policies import Source
 from trivium.schema import ActionReturn, ToolCall, Usage
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 
 class Echo:
@@ -123,18 +123,34 @@ def test_a_session_goes_on_in_another_process_also_with_an_agent_that_was_change
 
     Outer()("Go.")
     other = Agent(Echo(), "Be short.", name="another")
-    journal.view("ada-2").restore(other)
+    with pytest.warns(UserWarning, match="'another' reads what 'echo' said as words of a user"):
+        journal.view("ada-2").restore(other)
     said = [str(each.content) for each in other.memory.open("ada").messages]
     assert said == [
         line
         for at in range(3)
         for line in (f"Question {at:04}: what did I say?", f"You said: Question {at:04}: what did I say?")
     ]
-    journal.view("ada-0").restore(other)
+    with pytest.warns(UserWarning, match="'another' reads what 'echo' said"):
+        journal.view("ada-0").restore(other)
     assert len(other.memory.open("ada").messages) == 2
     turns(journal, Agent(Echo(), name="echo"), 2, 3)  # it is done: nothing is asked, and nothing is unclaimed
     assert journal.view("ada-2").tree().children[0].name == "model"
     journal.close()
+
+
+def test_what_an_agent_remembers_that_is_a_tool_is_restored(place: Place):
+    def made() -> tuple[Agent, Agent]:
+        clerk = Agent(Echo(), name="clerk")
+        return Agent(ScriptedModel([call_tool("clerk", message="Kettle?"), "Yes."]), tools=[clerk], name="a"), clerk
+
+    with place.journal() as journal:
+        made()[0]("Kettle?", session_id="ada", run_id="one", journal=journal)
+        later, clerk = made()
+        journal.view("one").restore(later)
+        assert [each.content for each in clerk.memory.get_memory("ada")] == ["Kettle?", "You said: Kettle?"]
+        later("Kettle?", session_id="ada", run_id="two", journal=journal)
+        assert len(clerk.memory.get_memory("ada")) == 4
 
 
 @pytest.mark.parametrize("is_below", [False, True])

@@ -17,8 +17,8 @@ from trivium import Agent, AsyncAgent, ChatAgent, Entity, Message, Module, Task
 from trivium.exceptions import StateError
 from trivium.llms import Request
 from trivium.memory import MemoryManager
-from trivium.schema import Usage
-from trivium.testing import ScriptedModel
+from trivium.schema import FileAttachment, Usage
+from trivium.testing import ScriptedModel, call_tool
 
 
 class Branch(Module):
@@ -151,6 +151,80 @@ def test_an_agent_in_a_plain_list_or_dict_is_warned_of(hold: Any):
     assert [each.filename for each in warned] == [__file__]
 
 
+def test_a_file_goes_to_json_and_back():
+    first, second = Agent(ScriptedModel(["a cat"])), Agent(ScriptedModel([]))
+    first(Message(content="See.", files=[FileAttachment.from_bytes(b"\x89PNG\xff", "cat.png")]))
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    assert second.memory.get_memory()[0].files == first.memory.get_memory()[0].files
+
+
+# ---- agents and tasks as tools
+def _manager(*, is_kept: bool = False) -> tuple[Agent, Agent]:
+    """An agent with another as its tool, which is one of its attributes too if `is_kept`."""
+
+    def passed_on(request: Request) -> Any:
+        last = request.messages[-1]
+        return call_tool("clerk", message=last["content"]) if last["role"] == "user" else "told"
+
+    clerk = Agent(ScriptedModel(["noted"] * 9), name="clerk")
+    manager = Agent(ScriptedModel(passed_on), name="manager", tools=[clerk])
+    if is_kept:
+        vars(manager)["clerk"] = clerk
+    return manager, clerk
+
+
+def test_a_session_is_forgotten_in_an_agent_that_is_a_tool():
+    manager, clerk = _manager()
+    for session in ("ada", "bob"):
+        manager("My PIN is 1234.", session_id=session)
+    manager.reset("ada", recursive=True)
+    assert list(clerk.memory.memory_map) == list(manager.memory.memory_map) == ["bob"]
+    manager.reset("bob", "executor.clerk")
+    assert not clerk.memory.memory_map
+
+
+@pytest.mark.parametrize(("is_kept", "key"), [(False, "executor.clerk.memory"), (True, "clerk.memory")])
+def test_an_agent_that_is_a_tool_is_saved_once(is_kept: bool, key: str):
+    (first, _), (second, clerk) = _manager(is_kept=is_kept), _manager(is_kept=is_kept)
+    first("My PIN is 1234.")
+    saved = first.state_dict()
+    assert list(saved) == ["memory", key]
+    second.load_state_dict(json.loads(json.dumps(saved)), "ada")
+    assert [each.content for each in clerk.memory.get_memory("ada")] == ["My PIN is 1234.", "noted"]
+
+
+def test_a_state_of_before_there_was_the_tool_is_loaded_and_the_tool_remembers_nothing():
+    manager, clerk = _manager()
+    manager("My PIN is 1234.")
+    manager.load_state_dict({"memory": [{"content": "hi"}]})
+    assert (len(manager.memory.get_memory()), clerk.memory.get_memory()) == (1, [])
+
+
+def test_a_tool_that_the_state_has_at_another_place_remembers_that():
+    manager, clerk = _manager()
+    vars(manager)["team"] = Branch({"clerk": clerk}, False)
+    manager.load_state_dict({"memory": [], "team.clerk.memory": [{"content": "hi"}]})
+    assert [each.content for each in clerk.memory.get_memory()] == ["hi"]
+
+
+def test_agents_that_are_tools_of_each_other_are_named_once():
+    agents = [Agent(ScriptedModel(["ok"]), name=f"a{number}") for number in range(12)]
+    for each in agents:
+        each.tools = [other for other in agents if other is not each]
+    names = [name for name, _ in agents[0].named_modules()]
+    assert len(names) == 2 * len(agents), "each with its executor"
+    assert "executor.a11" in names
+
+
+def test_a_task_that_starts_again_leaves_its_tools_what_they_remember():
+    manager, clerk = _manager()
+    task = Task(ChatAgent(manager.llm, name="manager"), interactive=False, single_round=True)
+    task.agent.tools = [clerk]
+    for _ in range(2):
+        task.run("My PIN is 1234.")
+    assert len(clerk.memory.get_memory()) == 4, "they may be those of a run that the task is part of"
+
+
 # ---- what does not fit
 def test_a_missing_entry_is_an_error_and_nothing_is_loaded():
     tree = Branch({"a": Branch({}, True)}, True)
@@ -169,6 +243,31 @@ def test_an_entry_too_many_is_a_warning():
     assert [each.filename for each in warned] == [__file__]
     assert tree.memory is not None
     assert tree.memory.get_memory()[0].content == "hi"
+
+
+def test_an_agent_of_another_name_is_warned_of():
+    agent = Agent(ScriptedModel(["Hello."]), name="ada")
+    agent("hi")
+    saved = agent.state_dict()
+    Agent(name="ada").load_state_dict(saved)
+    with pytest.warns(UserWarning, match="'bob' reads what 'ada' said as words of a user") as warned:
+        Agent(name="bob").load_state_dict(saved)
+    assert [each.filename for each in warned] == [__file__]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [Message(content="hi"), Message(content="2", sender="add", tool_call_id="1")],
+        [Message(content="hi", sender="colleague")],
+        [Message(content="hi", sender="colleague"), Message(content="hello", sender="bob")],
+        [Message(content="hi"), Message(content="hello", sender="colleague", entity=Entity.LLM)],
+    ],
+)
+def test_what_others_say_to_an_agent_is_not_warned_of(said: list[Message]):
+    agent = Agent(name="bob")
+    agent.load_state_dict({"memory": [each.model_dump() for each in said]})
+    assert len(agent.memory.get_memory()) == len(said)
 
 
 @pytest.mark.parametrize("bad", [{"memory": 5}, {"memory": [{"contnet": 1}]}, {"memory": [3]}])

@@ -254,6 +254,7 @@ def test_a_limit_of_tokens_is_each_items_own_unless_it_is_shared():
     assert [each and each.status for each in alone] == [StatusCode.DONE] * 4
     shared = run_batch_tasks(task, range(4), max_tokens=150, shared_limits=True)
     assert [each and each.status for each in shared] == [StatusCode.DONE] * 2 + [StatusCode.MAX_TOKENS] * 2
+    assert [each and each.content for each in shared] == ["on"] * 2 + [None] * 2, "their questions are no answers"
     assert len(requests(task)) == 4 + 2  # who comes too late asks nobody
 
 

@@ -117,6 +117,15 @@ def test_the_question_of_a_run_that_reached_a_limit_is_no_value_of_its_type(limi
         typed().run("7", limits=limits)
 
 
+@every_entry
+@pytest.mark.parametrize("limits", [Limits(turns=0), Limits(tokens=1)])
+def test_the_question_of_a_run_that_reached_a_limit_is_not_its_answer(entry: Entry, limits: Limits):
+    result = entry(task("DONE 5"), "What is 2 + 3?", limits=limits)
+    assert result.content is None
+    assert result.status in (StatusCode.MAX_TOKENS, StatusCode.FIXED_TURNS)
+    assert "limit" in result.why
+
+
 def test_the_root_answers_for_a_limit_that_a_sub_task_reached():
     inner = task("a", "b", "c", name="inner")
     above = task("__SEND__:inner go", name="above")

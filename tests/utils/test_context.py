@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from trivium import Message
 from trivium.exceptions import BeadNotFoundError, ConfigurationError, TriviumError
-from trivium.schema import ToolCall
+from trivium.schema import FileAttachment, ToolCall
 from trivium.utils.context import Context, ContextPieceTypeError, ContextTokenError
 from trivium.utils.context_models import (
     ContextModelBase,
@@ -445,6 +445,13 @@ def test_tokens_are_counted_without_a_tokenizer(text: str):
     assert model.token_counter(said(text)) == 4 + about
     assert model.token_counter(Message(content=text)) == 4 + about
     assert model.token_counter(Message(content=text, tool_calls=[ToolCall("1", "add", "{}")])) > 4 + about
+
+
+def test_an_image_counts_as_1_000_tokens_and_not_as_its_base64():
+    image = FileAttachment.from_bytes(bytes(300_000), "photo.png")
+    chat = {"role": "user", "content": [{"type": "text", "text": "look"}, image.to_dict(""), image.to_dict("")]}
+    for piece in (Message(content="look", files=[image, image]), chat):
+        assert 2_000 < OpenAIContextModel().token_counter(piece) < 2_050
 
 
 def test_the_sum_can_be_corrected():

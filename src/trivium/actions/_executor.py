@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -10,7 +10,7 @@ from functools import partial
 from json import loads
 from operator import attrgetter
 from types import FunctionType, MappingProxyType
-from typing import Any, NoReturn, TypeAlias, TypeVar, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
 from trivium.actions._action import BaseAction, descriptions_of, invalid_api
 from trivium.actions._cut import ASK_LESS, cut_text
@@ -35,12 +35,11 @@ from trivium.exceptions import (
 )
 from trivium.hooks import Hook, as_returned
 from trivium.module import AsyncModule, Hooks, Module, overridable
-from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall, ToolSpec
+from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
 from trivium.schema.lowlevel import create_object, is_mapping, message_of
 
 Config: TypeAlias = dict[str, Any]
 Answer: TypeAlias = Callable[..., Coroutine[Any, Any, Message]]
-Specs = TypeVar("Specs", bound=Sequence[ToolSpec])
 _NONE: Mapping[str, bool] = MappingProxyType({})
 _OUTSIDERS = (Entity.USER, Entity.SYSTEM)  # their messages never become calls
 _UNKNOWN = ActionValidCode.INVALID  # a member is slow to look up
@@ -80,7 +79,7 @@ class ActionExecutor(Module):
         '3'
     """
 
-    _in_repr = False
+    _holds_tools = True
     invalid_action: BaseAction = InvalidAction()
     no_action: BaseAction = NoAction()
     finish_action: BaseAction = FinishAction()
@@ -190,6 +189,11 @@ class ActionExecutor(Module):
     def keys(self) -> list[str]:
         """The names of the actions."""
         return list(self.actions)
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The agents, tasks and other modules that are tools, by name."""
+        found = ((name, mark_of(tool.call, "module")) for name, tool in self.tools.items())
+        return ((name, module) for name, module in found if isinstance(module, Module))
 
     def description(self) -> list[dict[str, Any]]:  # pyright: ignore[reportIncompatibleVariableOverride] - its documented form
         """The descriptions of the actions that are sent to a model; each API of a toolkit has its full name."""
@@ -403,18 +407,6 @@ async def ask_ahead(paused: RunPausedError, works: Iterable[Callable[[], Corouti
     finally:
         if node is not None:
             change_scope(node, paused=None)
-
-
-def refuse_twins(specs: Specs) -> Specs:
-    """Return the tools of a request.
-
-    Raises:
-        ToolDefinitionError: two have the same name.
-    """
-    if len(names := {each.name for each in specs}) < len(specs):
-        name = next(name for name in names if sum(each.name == name for each in specs) > 1)
-        raise ToolDefinitionError(f"two tools have the name {name}: give each a name of its own", name)
-    return specs
 
 
 def group_calls(

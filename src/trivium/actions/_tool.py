@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from json import JSONDecodeError, dumps, loads
@@ -14,6 +14,7 @@ from typing import (
     Final,
     Literal,
     TypeAlias,
+    TypeVar,
     cast,
     get_args,
 )
@@ -48,6 +49,7 @@ Directing: TypeAlias = bool | tuple[str, ...]
 Arguments: TypeAlias = dict[str, Any]
 """The validated arguments of a call, by name."""
 
+Specs = TypeVar("Specs", bound=Sequence[ToolSpec])
 Validate: TypeAlias = Callable[[str | Mapping[str, object]], Arguments]
 MAX_RESULT: Final = 50_000
 _OPTIONS: Final = (
@@ -419,3 +421,15 @@ def describe_errors(what: str, error: ValidationError) -> str:
 def are_whole_numbers(error: ValidationError) -> bool:
     """Test whether all that does not match exactly is a number as 5.0, which is an integer to JSON schema."""
     return all(each["type"] == "int_type" and isinstance(each["input"], float) for each in error.errors())
+
+
+def refuse_twins(specs: Specs) -> Specs:
+    """Return the tools of a request.
+
+    Raises:
+        ToolDefinitionError: two have the same name.
+    """
+    if len(names := {each.name for each in specs}) < len(specs):
+        name = next(name for name in names if sum(each.name == name for each in specs) > 1)
+        raise ToolDefinitionError(f"two tools have the name {name}: give each a name of its own", name)
+    return specs

@@ -7,13 +7,13 @@ from trivium.actions._action import describe_tool, invalid_api
 from trivium.actions._displayed import approval_question, call_text
 from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
 from trivium.actions._exact_json import read_exact_json, refuse_booleans
-from trivium.actions._executor import ask_ahead, list_actions, refuse_twins
+from trivium.actions._executor import ask_ahead, list_actions
 from trivium.actions._json_schema import enclosed_schema, remove_titles
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import HookFailedError, reason_of
 from trivium.actions._strict import is_json_array, is_json_object
 from trivium.actions._texts import sendable_json
-from trivium.actions._tool import describe_errors, mark_of
+from trivium.actions._tool import describe_errors, refuse_twins
 from trivium.actions._tool_message import classes_by_name, guidance_of
 from trivium.actions._warned import warn_of_text
 
@@ -32,7 +32,6 @@ __all__ = [
     "is_json_array",
     "is_json_object",
     "list_actions",
-    "mark_of",
     "read_exact_json",
     "read_more_of",
     "reason_of",

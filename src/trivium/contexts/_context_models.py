@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from trivium.actions import as_text
+from trivium.llms.lowlevel import FILE_TOKENS
 from trivium.schema import Message
 from trivium.schema.lowlevel import checked
 
@@ -75,8 +76,8 @@ class OpenaiContextModel(ContextModelBase[ChatPiece]):
     """Chat messages in OpenAI's form, as dicts, and `Message` objects.
 
     Args:
-        token_counter: counts the tokens of one piece. Default: four, and `approximate_tokens` of its text; no
-            tokenizer is loaded.
+        token_counter: counts the tokens of one piece. Default: four, `approximate_tokens` of its text, and 1,000 for
+            each image or file, as in limits of tokens; no tokenizer is loaded.
         token_counter_modifier: counts the tokens of a list, given the list and the sum of its pieces' tokens;
             default: the sum.
 
@@ -116,9 +117,16 @@ OpenAIContextModel = OpenaiContextModel
 
 
 def _tokens_of(piece: ChatPiece) -> int:
-    said: Sequence[Any]
     if isinstance(piece, Message):
-        said = [piece.content, piece.tool_calls or None]
+        said, files = [piece.content, piece.tool_calls or None], len(piece.files)
     else:
-        said = [value for key, value in piece.items() if key != "role"]
-    return 4 + approximate_tokens("".join(as_text(value) for value in said if value is not None))
+        said, content = [value for key, value in piece.items() if key not in ("role", "content")], piece.get("content")
+        parts = cast("list[object]", content if isinstance(content, list) else [content])
+        texts = [each for each in parts if not _is_file(each)]
+        said, files = [*texts, *said], len(parts) - len(texts)
+    text = "".join(as_text(value) for value in said if value is not None)
+    return 4 + approximate_tokens(text) + FILE_TOKENS * files
+
+
+def _is_file(part: object) -> bool:
+    return isinstance(part, Mapping) and "type" in part and "text" not in part

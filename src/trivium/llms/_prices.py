@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
 
 from trivium.exceptions import ConfigurationError
@@ -15,7 +15,8 @@ from trivium.schema import Usage
 if TYPE_CHECKING:
     from trivium.llms._protocol import ChatMessage, ModelProtocol, Parameters, Request
 
-_FILE_TOKENS = 1000
+FILE_TOKENS: Final = 1000
+"""The tokens that an image or a file counts as."""
 _LONGEST = ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens")
 
 
@@ -199,7 +200,7 @@ def count_characters(message: ChatMessage) -> int:
     count = len(str(message.get("tool_calls") or ""))
     for part in cast("list[object]", content) if isinstance(content, list) else [content]:
         text = cast("ChatMessage", part).get("text") if isinstance(part, Mapping) else part
-        count += 4 * _FILE_TOKENS if text is None else len(str(text))
+        count += 4 * FILE_TOKENS if text is None else len(str(text))
     return count
 
 

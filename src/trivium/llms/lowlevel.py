@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trivium.llms._locks import OwnLock
     from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
     from trivium.llms._parameters import SAMPLING_KEYWORDS, common_names
-    from trivium.llms._prices import priced, unknown_price
+    from trivium.llms._prices import FILE_TOKENS, priced, unknown_price
     from trivium.llms._protocol import SILENT, LongHistory, Written
     from trivium.llms._provider_model import key_headers, keys_for
     from trivium.llms._wrapped import WrappedModel, deltas_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATALOGUE",
+    "FILE_TOKENS",
     "OPENAI_PATH",
     "OPENAI_URL",
     "REPLY_TYPES",
@@ -51,6 +52,7 @@ __all__ = [
 
 _HOMES = {
     "CATALOGUE": "local._catalogue",
+    "FILE_TOKENS": "_prices",
     "OPENAI_PATH": "_openai",
     "OPENAI_URL": "_openai",
     "REPLY_TYPES": "_call",

@@ -24,6 +24,15 @@ def _refuse(messages: Messages, *_: object, **__: object) -> NoReturn:
     raise TypeError("the messages of a memory change only by its methods: add, erase, edit, load, reset")
 
 
+def _check_recent(recent_n: object, least: int) -> int | None:
+    if recent_n is not None and (not isinstance(recent_n, int) or isinstance(recent_n, bool)):
+        kind = type(recent_n).__name__
+        raise ArgumentTypeError(f"a memory takes a whole number or None as recent_n, not {kind}", "recent_n")
+    if recent_n is not None and recent_n < least:
+        raise ConfigurationError(f"recent_n is a whole number, {least} or more, or None, not {recent_n}")
+    return recent_n
+
+
 class Messages(list[Message]):
     """The messages of a memory, oldest first, to read: they change only by the memory's methods.
 
@@ -81,12 +90,7 @@ class Memory:
     __slots__ = ("messages", "recent_n", "rendered", "sources", "stored")
 
     def __init__(self, recent_n: int | None = None) -> None:
-        if recent_n is not None and not isinstance(recent_n, int):  # type: ignore[unnecessary] - users pass anything
-            kind = type(recent_n).__name__
-            raise ArgumentTypeError(f"Memory takes a whole number or None as recent_n, not {kind}", "recent_n")
-        if recent_n is not None and recent_n < 1:
-            raise ConfigurationError(f"recent_n is a whole number above 0, or None for all messages, not {recent_n}")
-        self.recent_n = recent_n
+        self.recent_n = _check_recent(recent_n, 1)
         self.messages = Messages()
         """All messages, oldest first, to read: `add` adds to them, and every other method replaces the object."""
         self.sources: Sources = NOTHING
@@ -121,8 +125,11 @@ class Memory:
         Args:
             recent_n: the number of messages, 0: all; applied before the filter.
             filter_func: called with index and message; a message stays if it returns true.
+
+        Raises:
+            ConfigurationError: `recent_n` is no whole number, or below 0.
         """
-        most = self.recent_n if recent_n is None else recent_n
+        most = self.recent_n if recent_n is None else _check_recent(recent_n, 0)
         start = slice(-most, None).indices(len(self))[0] if most else 0
         while recent_n is None and 0 < start < len(self) and self.messages[start].tool_call_id:
             start -= 1
@@ -156,7 +163,10 @@ class Memory:
                 emit(node, MessageEvent, message)
 
     def erase(self, index: int | Iterable[int]) -> None:
-        """Remove the messages at these positions; all positions are of the list as it was."""
+        """Remove the messages at these positions; all positions are of the list as it was.
+
+        Remove a tool call together with its results: a result without a call is read as a user's text.
+        """
         positions = {index} if isinstance(index, int) else set(index)
         length = len(self.messages)
         gone = {position % length for position in positions if -length <= position < length}
@@ -167,7 +177,13 @@ class Memory:
     delete = erase
 
     def edit(self, index: int, content: Any) -> None:
-        """Replace the content of the message at a position; all that hold the message see it."""
+        """Replace the content of the message at a position; all that hold the message see it.
+
+        Raises:
+            IndexError: there is no such position.
+        """
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"there is no message {index} in this memory: it has {len(self)}")
         message, read = self.messages[index], sources_above(current_node())
         message.content = content
         if read:  # the new content may repeat it

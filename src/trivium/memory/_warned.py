@@ -1,8 +1,11 @@
-"""Warnings at the line of the program that called trivium, however deep below it they are given."""
+"""The memories of several modules: they forget together, and warn of what a state leaves out or has otherwise.
+
+Warnings are given at the line of the program that called trivium, however deep below it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from inspect import currentframe
 from itertools import islice
 from traceback import walk_stack
@@ -10,9 +13,12 @@ from typing import Final, Protocol, cast, runtime_checkable
 from warnings import warn
 
 from trivium.memory import MemoryManager
+from trivium.schema import Message
 
 _LOOKED_AT: Final = 100
 """The first entries of a list that are looked at for modules: a longer one is of rows, words or numbers."""
+
+_USER: Final = "user"
 
 
 @runtime_checkable
@@ -23,6 +29,13 @@ class _Remembers(Protocol):
     memory: object
 
 
+def forget_in(modules: Iterable[tuple[str, object]], session_id: Hashable) -> None:
+    """Forget a session in each of these modules that remembers."""
+    for _, each in modules:
+        if isinstance(each, _Remembers) and isinstance(each.memory, MemoryManager):
+            each.memory.reset(session_id)
+
+
 def warn_of_left_out(modules: Sequence[object]) -> None:
     """Warn of modules with a memory that stand in a plain list or dict of these modules, and are none of them."""
     known = {id(each) for each in modules}
@@ -31,6 +44,23 @@ def warn_of_left_out(modules: Sequence[object]) -> None:
         for each in islice(held, _LOOKED_AT):
             if isinstance(each, _Remembers) and isinstance(each.memory, MemoryManager) and id(each) not in known:
                 warn_caller(f"{each.name!r} is left out of the state: use an AgentList or AgentDict")
+
+
+def warn_of_other_names(modules: Iterable[tuple[str, object]], loaded: Mapping[str, Sequence[Message]]) -> None:
+    """Warn of modules that read what they said under another name as the words of a user.
+
+    Args:
+        modules: the modules, by attribute path.
+        loaded: the messages that are loaded, by the path of each memory.
+    """
+    for path, module in modules:
+        said = loaded.get(f"{path}.memory".removeprefix("."), ())[1:]  # the first one is somebody's question
+        senders = {each.sender for each in said if each.entity is None and each.tool_call_id is None} - {_USER}
+        if senders and isinstance(module, _Remembers) and module.name not in senders:
+            names = ", ".join(map(repr, sorted(senders)))
+            warn_caller(
+                f"{module.name!r} reads what {names} said as words of a user: load it into an agent of that name"
+            )
 
 
 def warn_caller(text: str) -> None:

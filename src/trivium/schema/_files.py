@@ -51,7 +51,7 @@ class FileAttachment(OlderNames):
     def _from_json(cls, given: Any) -> Any:
         return base64.b64decode(given, validate=True) if isinstance(given, str) else given
 
-    @field_serializer("content", when_used="json")
+    @field_serializer("content")
     def _as_json(self, content: bytes) -> str:
         return self.to_base64()
 

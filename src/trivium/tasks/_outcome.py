@@ -76,7 +76,8 @@ def no_result(name: str, status: StatusCode | None, why: str) -> Message:
 
 def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
     """Return the pending message as the task's result: in the user's name, and without what ended the task."""
-    if status in NO_RESULT:
+    # Where nobody has answered, the pending message is the question.
+    if status in NO_RESULT or (run.why and run.last_responder is None and status is not StatusCode.KILL):
         return None
     task, pending = run.task, run.pending_message
     agent: Agent = task.agent
@@ -115,7 +116,7 @@ def end_limited_run(run: TaskRun, error: LimitExceededError, kind: Any) -> Messa
     answer = end_run(run, _BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS))
     if wanted_type(run.task, kind) is None:
         return answer
-    return answer.replace(output=AnswerFormatError(run.why, str(answer.content)))
+    return answer.replace(output=AnswerFormatError(run.why, str(answer.content or "")))
 
 
 async def with_value(run: TaskRun, answer: Message, kind: Any) -> Message:

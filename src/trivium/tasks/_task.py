@@ -17,6 +17,7 @@ from trivium.agents.lowlevel import late_callbacks, own_containers, type_argumen
 from trivium.commander import CallNode, Limits, current, this_session
 from trivium.commander.lowlevel import SessionLocks, driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
+from trivium.memory.lowlevel import forget_in
 from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import check_arguments, check_content, checked, link, positive
@@ -207,7 +208,7 @@ class Task(Module, RunAttributes, Generic[T]):
 
     def reset_all_sub_tasks(self) -> None:
         """Forget the session's conversation: here, and in all sub-tasks."""
-        self.agent.reset(this_session(), recursive=True)
+        forget_in(self.agent.named_modules(tools=False), this_session())  # those may be tools of the run above
         self.agent.init_state()
         for each in self.sub_tasks:
             each.reset_all_sub_tasks()

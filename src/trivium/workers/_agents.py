@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, cast
 
-from trivium.actions.lowlevel import mark_of
 from trivium.agents import Agent
 from trivium.exceptions import TriviumError
 from trivium.journal.lowlevel import fingerprint_chain
@@ -13,7 +11,6 @@ from trivium.llms.lowlevel import made_of
 from trivium.memory import Memory
 from trivium.module import Module
 from trivium.schema import Message
-from trivium.tasks import Task
 
 
 def fingerprints_of(module: Module) -> set[str]:
@@ -22,7 +19,7 @@ def fingerprints_of(module: Module) -> set[str]:
     Those of agents whose instruction depends on what was said are not among them.
     """
     found = set[str]()
-    for each in _modules_of(module, set()):
+    for _, each in module.named_modules():
         if isinstance(each, Agent) and each.has_model():
             try:
                 found.add(fingerprint_chain(_made_of(cast("Agent[Any]", each)))[-1].digest)
@@ -35,18 +32,3 @@ def _made_of(agent: Agent[Any]) -> dict[str, object]:
     memory, aggregator = Memory.of((Message(content="?"),)), agent._aggregator  # pyright: ignore[reportPrivateUsage]
     history = aggregator.aggregate(memory, agent.name, agent.answer_parser, agent.instruction())
     return made_of(agent.model, agent._request(history, {}))  # pyright: ignore[reportPrivateUsage]
-
-
-def _modules_of(module: Module, known: set[int]) -> Iterator[Module]:
-    """Yield the modules of a program, also those of sub-tasks and of tools."""
-    for _, each in module.named_modules():
-        if id(each) in known:
-            continue
-        known.add(id(each))
-        yield each
-        below: list[object] = [*each.sub_tasks] if isinstance(each, Task) else []
-        if isinstance(each, Agent):
-            below += [mark_of(tool.call, "module") for tool in each.executor.tools.values()]
-        for one in below:
-            if isinstance(one, Module):
-                yield from _modules_of(one, known)

@@ -129,6 +129,21 @@ def test_nothing_cannot_be_remembered():
         memory_of("ada").remember("  ")
 
 
+@pytest.mark.parametrize("count", [0, -1])
+def test_fewer_than_one_text_cannot_be_recalled(count: int):
+    with pytest.raises(ConfigurationError, match=f"k, the most texts, is 1 or more, not {count}"):
+        memory_of("ada").recall(k=count)
+    with pytest.raises(ConfigurationError, match="1 or more"):
+        LongTermMemory(SQLiteStoreConfig(embedding=None, storage_path=":memory:"), "ada", k=count)
+
+
+def test_half_a_character_is_remembered_as_a_question_mark():
+    memory = memory_of("ada")
+    memory.remember("likes tea \ud800")
+    assert texts(memory) == ["likes tea ?"]
+    assert memory.forget("likes tea \ud800") == 1
+
+
 def test_ids_that_look_alike_are_different_users():
     store = SQLiteStoreConfig(embedding=None)
     one = LongTermMemory(store, "ada")

@@ -67,7 +67,7 @@ class LongTermMemory:
     @checked
     def __init__(self, store: VectorStore | VectorStoreConfig, user: str | Callable[[], Any], *, k: int = 5) -> None:
         self.store = store if isinstance(store, VectorStore) else VectorStore.create(store)
-        self._user, self._k = user, k
+        self._user, self._k = user, _check_count(k)
         if not callable(user):
             _ = self.user
 
@@ -104,7 +104,7 @@ class LongTermMemory:
         Raises:
             ConfigurationError: the text is empty.
         """
-        text, user = text.strip(), self.user
+        text, user = _whole(text), self.user
         if not text:
             raise ConfigurationError("there is nothing to remember: give a text")
         name = _id_of(user, text)
@@ -126,8 +126,11 @@ class LongTermMemory:
         Args:
             query: any text.
             k: the most texts; None: the `k` of the memory.
+
+        Raises:
+            ConfigurationError: `k` is below 1.
         """
-        user, k = self.user, self._k if k is None else k
+        user, k = self.user, self._k if k is None else _check_count(k)
         if query.strip():
             hits = await self._retriever.retrieve_async(query, k, {"user": user})
             found = [_remembered(hit.chunk) for hit in hits]
@@ -154,8 +157,8 @@ class LongTermMemory:
         if what is None:
             return await self.store.delete_async({"user": user})
         known = await self._entries(user)
-        same = _id_of(user, what)
-        wanted = what.strip()
+        wanted = _whole(what)
+        same = _id_of(user, wanted)
         ids = [
             each.id for each in known if each.id == same or (len(wanted) >= _SHORTEST_ID and each.id.startswith(wanted))
         ]
@@ -196,6 +199,17 @@ class LongTermMemory:
             Tool.of(recall).replace(effect="read"),
             Tool.of(forget).replace(effect="idempotent", needs_approval=approve_forget),
         )
+
+
+def _check_count(k: int) -> int:
+    if k < 1:
+        raise ConfigurationError(f"k, the most texts, is 1 or more, not {k}")
+    return k
+
+
+def _whole(text: str) -> str:
+    """Return a text without space around it; half a character becomes "?", since no store keeps it."""
+    return text.strip().encode("utf-8", "replace").decode()
 
 
 def _id_of(user: str, text: str) -> str:

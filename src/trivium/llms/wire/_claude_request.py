@@ -22,7 +22,7 @@ from trivium.llms.wire._fields import (
     own_state,
 )
 from trivium.llms.wire._tool_names import legal_names
-from trivium.llms.wire._written import SYSTEM, Beginning
+from trivium.llms.wire._written import LEFT_OUT, SYSTEM, Beginning
 from trivium.schema import ToolSpec
 
 FORM: Final = "anthropic"
@@ -121,6 +121,8 @@ def claude_body(
 
     before = before or claude_beginning(model, request, parameters)
     messages = before.write("messages", request.messages, (names.tools, names.ids, unpaired), write)
+    if before.is_before_answer(request.messages):
+        messages.insert(0, {"role": "user", "content": [{"type": "text", "text": LEFT_OUT}]})
     body |= {"model": model, "messages": messages, "stream": True}
     if system := _system([*request.messages[: before.start], *request.messages[before.end :]]):
         body["system"] = system

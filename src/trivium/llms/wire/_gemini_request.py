@@ -22,7 +22,7 @@ from trivium.llms.wire._fields import (
     family,
     own_state,
 )
-from trivium.llms.wire._written import SYSTEM, Beginning
+from trivium.llms.wire._written import LEFT_OUT, SYSTEM, Beginning
 from trivium.schema import ToolSpec
 
 FORM: Final = "gemini"
@@ -94,7 +94,9 @@ def gemini_body(
     def write(messages: Sequence[ChatMessage]) -> list[Body]:  # in their order: results have the names of calls
         return _contents(model, messages, names, called)
 
-    body["contents"] = before.write("contents", request.messages, names.tools, write)
+    body["contents"] = contents = before.write("contents", request.messages, names.tools, write)
+    if before.is_before_answer(request.messages):
+        contents.insert(0, {"role": "user", "parts": [{"text": LEFT_OUT}]})
     others = (*request.messages[: before.start], *request.messages[before.end :])
     if system := [part for each in others if each.get("role") in SYSTEM for part in _parts(each.get("content"))]:
         body["systemInstruction"] = {"parts": system}

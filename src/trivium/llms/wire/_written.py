@@ -14,6 +14,8 @@ Write: TypeAlias = Callable[[Sequence[ChatMessage]], list[Body]]
 
 SYSTEM: Final = frozenset({"system", "developer"})
 """The roles of instructions."""
+LEFT_OUT: Final = "(What was said before is left out.)"
+"""The user's words before an answer with which a shortened conversation begins: some interfaces refuse it as it is."""
 _SIZE: Final = 16
 """The number of messages in a block, or the least."""
 _FRESH: Final = 4
@@ -111,6 +113,10 @@ class Beginning(NamedTuple):
             and behind.get("role") not in ("assistant", *SYSTEM)
             and (behind.get("tool_call_id") is not None or _has_text(behind))
         )
+
+    def is_before_answer(self, messages: Sequence[ChatMessage]) -> bool:
+        """Tell whether the messages behind `start` begin with an answer of a model."""
+        return any(each.get("role") == "assistant" for each in messages[self.start : self.start + 1])
 
     @property
     def end(self) -> int:

@@ -1,0 +1,46 @@
+"""A conversation that begins in the middle, as a memory or a context that sends the latest messages alone has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trivium.llms import Request
+from trivium.llms.wire._claude_request import claude_body, claude_names
+from trivium.llms.wire._gemini_request import gemini_body, gemini_names
+from trivium.llms.wire._written import LEFT_OUT
+
+CALL = {"id": "c1", "function": {"name": "f", "arguments": "{}"}}
+MESSAGES: list[dict[str, Any]] = [
+    {"role": "system", "content": "be kind"},
+    {"role": "assistant", "content": "", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "2"},
+    {"role": "assistant", "content": "It is 2."},
+    {"role": "user", "content": "and?"},
+]
+
+
+def sent_to_claude(request: Request) -> list[dict[str, Any]]:
+    model = "claude-opus-4-8"
+    return claude_body(model, request, {}, claude_names(model, request))["messages"]
+
+
+def sent_to_gemini(request: Request) -> list[dict[str, Any]]:
+    model = "gemini-3-pro"
+    return gemini_body(model, request, {}, gemini_names(model, request))["contents"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "key", "told"),
+    [
+        (sent_to_claude, "content", [{"type": "text", "text": LEFT_OUT}]),
+        (sent_to_gemini, "parts", [{"text": LEFT_OUT}]),
+    ],
+)
+@pytest.mark.parametrize(("begin", "is_told"), [(1, True), (3, True), (4, False)])
+def test_words_of_the_user_stand_before_an_answer_or_a_call(sent: Any, key: str, told: Any, begin: int, is_told: bool):
+    said = sent(Request([MESSAGES[0], *MESSAGES[begin:]]))
+    assert said[0]["role"] == "user"
+    assert (said[0][key] == told) is is_told
+    assert len(said) == len(MESSAGES) - begin + is_told
