@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from trivium import Agent, AsyncAgent
-from trivium.exceptions import ConfigurationError, MalformedAnswerError, ProviderConnectionError, ProviderStatusError
+from trivium.exceptions import (
+    ConfigurationError,
+    ProviderAuthenticationError,
+    ProviderConnectionError,
+    ProviderStatusError,
+)
 from trivium.llms import GoogleModel, ModelProtocol
 from trivium.llms.wire._gemini_request import MADE_UP
 
@@ -123,6 +129,17 @@ def test_an_agent_sends_signatures_and_ids_back_as_they_came(chat: ChatServer) -
         assert MADE_UP not in str(asked.body)
 
 
+def test_a_refused_key_is_left_out_from_then_on(chat: ChatServer) -> None:
+    error = {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}
+    refused = http_answer(json.dumps({"error": error}).encode(), "400 Bad Request")
+    chat.scripts = [refused, text("a"), text("b"), refused]
+    model = gemini(chat, api_key=["bad", "good"])
+    assert [model.chat("hi") for _ in range(2)] == ["a", "b"]
+    with pytest.raises(ProviderAuthenticationError, match=r"; check the API key$"):
+        model.chat("hi")
+    assert [each.headers["x-goog-api-key"] for each in chat.received] == ["bad", "good", "good", "good"]
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
     [
@@ -145,7 +162,7 @@ def test_what_passes_is_tried_again_and_what_stays_is_a_typed_error(chat: ChatSe
     chat.scripts = [busy, RESET, text("a")]
     assert gemini(chat).chat("hi") == "a"
     chat.scripts = [event_stream(sent(gemini_piece({"text": "a"})))]
-    with pytest.raises(MalformedAnswerError, match="broke off"):
+    with pytest.raises(ProviderConnectionError, match="broke off"):
         gemini(chat).chat("hi")
     with pytest.raises(ProviderConnectionError, match="base_url"):
         GoogleModel(NAME, base_url="http://127.0.0.1:1/v1beta").chat("hi")

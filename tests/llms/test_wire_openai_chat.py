@@ -15,6 +15,7 @@ from pydantic import ConfigDict, TypeAdapter
 from trivium.exceptions import (
     ContextOverflowError,
     MalformedAnswerError,
+    ProviderConnectionError,
     ProviderError,
     ProviderQuotaError,
     ProviderStatusError,
@@ -337,7 +338,7 @@ BAD: dict[str, tuple[bytes, type[ProviderError], str]] = {
         MalformedAnswerError,
         "within a tool",
     ),
-    "plain words": (b"upstream timed out", MalformedAnswerError, "no answer"),
+    "plain words": (b"upstream timed out", ProviderConnectionError, "no answer"),
 }
 
 

@@ -17,7 +17,7 @@ from trivium.llms._protocol import (
     ToolCallPart,
 )
 from trivium.llms.http._refusals import refusal
-from trivium.llms.wire._answers import AGAIN, ParsedObject
+from trivium.llms.wire._answers import AGAIN, ParsedObject, unfinished
 from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_count, get_dict, get_dicts, get_text
 from trivium.llms.wire._gemini_request import FORM, MADE_UP
 from trivium.schema import Usage
@@ -163,8 +163,7 @@ class GeminiMessageReader:
         if self.usage is not None:
             yield self.usage
         if self._reason is None and not (done and self._any):
-            what = "the server's answer broke off" if self._any else "the server sent no answer"
-            raise MalformedAnswerError(f"{what}; {AGAIN}")
+            raise unfinished(self._any, done)
         if self._reason == "content_filter" and (self._ids or not self._any):
             why = f": {self._why}" if self._why else ""
             raise MalformedAnswerError(f"the provider's filter stopped the answer{why}; ask in another way")

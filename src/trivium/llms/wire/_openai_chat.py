@@ -28,6 +28,7 @@ from trivium.llms.wire._answers import (
     json_text,
     logprobs_of,
     replace_surrogates,
+    unfinished,
 )
 from trivium.llms.wire._fields import Body, CallNames, add_tools, fresh_id, get_dicts, is_json, own_state
 from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
@@ -316,8 +317,7 @@ class OpenAIMessageReader:
             yield self.usage
         reason = self.finish_reason
         if reason is None and not (done and self._any):
-            what = "the server's answer broke off" if self._any else "the server sent no answer"
-            raise MalformedAnswerError(f"{what}; {AGAIN}")
+            raise unfinished(self._any, done)
         check_answer(self._calls, self._spoken, self._any, reason)
         if self._refused:
             reason = "content_filter"

@@ -12,7 +12,6 @@ from typing import Final
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import ChatMessage, Delta, Finish, Parameters, Reasoning, ReasoningState, Request
 from trivium.llms.wire._answers import (
-    AGAIN,
     CHECK,
     Letters,
     ParsedObject,
@@ -20,6 +19,7 @@ from trivium.llms.wire._answers import (
     error_text,
     logprobs_of,
     replace_surrogates,
+    unfinished,
 )
 from trivium.llms.wire._fields import Body, CallNames, add_tools, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
@@ -322,8 +322,7 @@ class ResponsesReader:
             yield self.usage
         is_any = self._spoken or self._calls.any
         if self._reason is None and not (done and is_any):
-            what = "the server's answer broke off" if is_any or self._thought else "the server sent no answer"
-            raise MalformedAnswerError(f"{what}; {AGAIN}")
+            raise unfinished(is_any or self._thought, done)
         check_answer(self._calls, self._spoken, self._thought, self._reason)
         if self._refused:
             yield Finish("content_filter")
