@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import Any
 
@@ -17,6 +18,7 @@ from trivium.exceptions import (
 )
 from trivium.llms import GoogleModel, ModelProtocol
 from trivium.llms.wire._gemini_request import MADE_UP
+from trivium.schema import NoEffectWarning
 
 from ._provider_answers import gemini_answer, gemini_call, gemini_piece, gemini_stream, sent
 from ._servers import ChatServer, Script, event_stream, http_answer
@@ -80,6 +82,34 @@ def test_the_provider_s_own_keys_go_to_the_provider_alone(chat: ChatServer, monk
     gemini(chat).chat("hi")
     assert [each.headers.get("x-goog-api-key") for each in chat.received] == [None, "ours"]
     assert "ours" not in repr(gemini(chat))
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "sent"),
+    [
+        ("gemini-2.5-flash", "none", {"thinkingBudget": 0}),
+        ("gemini-2.5-flash", "medium", {"thinkingBudget": 8192}),
+        ("gemini-2.5-flash", "max", {"thinkingBudget": 24_576}),
+        ("gemini-2.5-pro", "none", {"thinkingBudget": 128}),
+        ("gemini-3-flash", "none", {"thinkingLevel": "minimal"}),
+        ("gemini-3-flash", "max", {"thinkingLevel": "xhigh"}),
+        ("tunedModels/mine", "low", {"thinkingLevel": "low"}),
+    ],
+)
+def test_an_effort_is_a_budget_before_gemini_3_and_a_level_since(
+    chat: ChatServer, model: str, effort: str, sent: dict[str, Any]
+) -> None:
+    chat.scripts = [text("a")]
+    GoogleModel(model, base_url=chat.url, parameters={"reasoning_effort": effort}).chat("hi")
+    assert chat.received[0].body["generationConfig"] == {"thinkingConfig": sent}
+
+
+@pytest.mark.parametrize(("tier", "sent"), [("default", "standard"), ("flex", "flex"), ("auto", None), ("scale", None)])
+def test_a_tier_of_openai_is_one_of_gemini_or_left_out(chat: ChatServer, tier: str, sent: str | None) -> None:
+    chat.scripts = [text("a")]
+    with pytest.warns(NoEffectWarning, match="service_tier='scale'") if tier == "scale" else contextlib.nullcontext():
+        gemini(chat, parameters={"service_tier": tier}).chat("hi")
+    assert chat.received[0].body.get("serviceTier") == sent
 
 
 def test_whole_answers_are_taken_too(chat: ChatServer) -> None:

@@ -22,7 +22,7 @@ from trivium.exceptions import (
     ProviderConnectionError,
     ProviderStatusError,
 )
-from trivium.llms import CachedModel, Delta, Finish, OpenAIModel, Reasoning, Request, ToolCallPart
+from trivium.llms import CachedModel, Delta, Finish, OpenAIModel, Reasoning, ReasoningState, Request, ToolCallPart
 from trivium.llms.http._policy import RetryPolicy
 from trivium.schema import ToolSpec, Usage
 
@@ -169,7 +169,7 @@ STREAMS: dict[str, tuple[Script, list[Delta]]] = {
     ),
     "reasoning": (
         event_stream(event({"reasoning_content": "hm"}), event({"content": "a"}), END),
-        [Reasoning("hm"), "a", STOP],
+        [Reasoning("hm"), "a", ReasoningState("openai-chat", "m", ({"came_as": "reasoning_content"},)), STOP],
     ),
     "content in parts": (event_stream(event({"content": [{"type": "text", "text": "a"}]}), END), ["a", STOP]),
     "refusal": (event_stream(event({"refusal": "no"}), END), ["no", Finish("content_filter")]),

@@ -223,7 +223,7 @@ def test_a_whole_answer_of_responses_is_read_too(chat: ChatServer) -> None:
         ("openai/gpt-6-sol", {"reasoning": True, "context": 1_000_000}),
         ("gpt-5-chat-latest", {"reasoning": False, "refused": NOTHING}),
         ("o4-mini-2025-04-16", {"reasoning": True, "context": 200_000}),
-        ("gpt-4o-mini", {"images": True, "context": 128_000, "refused": NOTHING}),
+        ("gpt-4o-mini", {"images": True, "context": 128_000, "refused": {"reasoning_effort", "verbosity"}}),
         ("gpt-3.5-turbo", {"strict_schema": False}),
         ("openai/gpt-oss-120b", {"reasoning": True, "refused": NOTHING, "max_tokens": "max_tokens"}),
         ("deepseek-ai/DeepSeek-R1", {"tools": False, "reasoning": True}),

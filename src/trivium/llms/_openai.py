@@ -15,6 +15,7 @@ from trivium.llms._schema_calls import SchemaCallReader, without_tools
 from trivium.llms.http._policy import RetryPolicy
 from trivium.llms.http._transport import Transport
 from trivium.llms.providers import PROFILES, Capabilities, Profile, capabilities_of
+from trivium.llms.providers._capabilities import has_short_ids
 from trivium.llms.providers._profiles import profile_at
 from trivium.llms.wire._answers import AnswerReader, MessageReader
 from trivium.llms.wire._fields import CallNames
@@ -107,7 +108,8 @@ class OpenAIModel(ProviderModel):
 
     def _identity(self) -> dict[str, object]:
         dialect = self.profile.dialect._asdict()
-        del dialect["strict"]  # the schema that it is about is in the request
+        for name in ("refused", "seed", "short_ids", "strict"):  # what they are about is in the request
+            del dialect[name]
         profile = {**self.profile._asdict(), "dialect": dialect}
         own = {"capabilities": self.capabilities, "interface": self.interface, "profile": profile}
         return {**super()._identity(), **own}
@@ -166,6 +168,11 @@ def request_openai(
     form = None
     if request.tools and not known.tools:
         request, form = without_tools(request)
+    dialect = dialect._replace(
+        max_tokens=dialect.max_tokens or known.max_tokens,
+        schema=dialect.schema and known.strict_schema,
+        short_ids=dialect.short_ids or has_short_ids(model),
+    )
     if is_responses:
         before = responses_beginning(model, request.messages)
     else:
@@ -174,13 +181,10 @@ def request_openai(
     if is_responses:
         body = responses_body(model, request, parameters, names, before, dialect.strict)
     else:
-        longest = dialect.max_tokens or known.max_tokens
-        schema = dialect.schema and known.strict_schema
-        dialect = dialect._replace(max_tokens=longest, schema=schema)
         body = chat_body(model, request, parameters, names, dialect, before)
 
     def reader() -> AnswerReader:
-        message: MessageReader = OpenAIMessageReader(names.own, names.taken, model)
+        message: MessageReader = OpenAIMessageReader(names.own, names.taken, model, not dialect.reasoning)
         if is_responses:
             message = ResponsesReader(names, model)
         elif request.output_schema is not None:

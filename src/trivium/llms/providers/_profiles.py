@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from trivium.exceptions import ConfigurationError
+from trivium.llms._parameters import COMMON_PARAMETERS
 from trivium.llms.wire._openai_chat import OPENAI, Dialect
 
 
@@ -96,6 +97,18 @@ class Profile(NamedTuple):
 _CONTENT: Final = Dialect(reasoning="reasoning_content")
 _REASONING: Final = Dialect(reasoning="reasoning")
 _STRICT: Final = Dialect(strict=True)
+_MISTRAL: Final = Dialect(
+    usage=False,
+    max_tokens="max_tokens",
+    seed="random_seed",
+    refused=COMMON_PARAMETERS - {
+        "frequency_penalty", "logprobs", "max_tokens", "metadata", "min_tokens", "n", "parallel_tool_calls",
+        "presence_penalty", "random_seed", "reasoning_effort", "repetition_penalty", "response_format", "stop",
+        "temperature", "tool_choice", "top_k", "top_logprobs", "top_p",
+    },
+    short_ids=True,
+)  # fmt: skip
+"""The request of mistralai 3.7, and the ids of calls of mistral-common 1.13."""
 
 COMPATIBLE: Final = Profile("compatible", "http://localhost")
 """An unknown server that speaks OpenAI's chat format."""
@@ -154,7 +167,7 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
                 "mistral",
                 "https://api.mistral.ai/v1",
                 "MISTRAL_API_KEY",
-                dialect=Dialect(usage=False, max_tokens="max_tokens"),
+                dialect=_MISTRAL,
                 default="mistral-medium-latest",
             ),
             Profile("xai", "https://api.x.ai/v1", "XAI_API_KEY", default="grok-4.7", responses=True),

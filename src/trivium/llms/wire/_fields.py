@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
@@ -14,7 +15,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.llms._protocol import ChatMessage, Request
 from trivium.llms.wire._answers import ParsedObject, replace_surrogates
 from trivium.llms.wire._tool_names import legal_names
-from trivium.schema import JSONValue
+from trivium.schema import JSONValue, NoEffectWarning
 
 _RELEASE: Final = re.compile(r"[-@](\d{8}|\d{4}-\d\d-\d\d|latest|\d{3}|(preview|exp)\b.*)$")
 _MADE_UP: Final = re.compile(r"\b(call|gemini)_[0-9a-f]{12}\b")
@@ -110,6 +111,16 @@ def add_tools(body: Body, tools: Sequence[Body]) -> None:
     own = {_tool_name(tool) for tool in tools} - {None}
     if both := [*(each for each in cast("list[Body]", given) if _tool_name(each) not in own), *tools]:
         body["tools"] = both
+
+
+def leave_out(parameters: Body, name: str, model: str) -> None:
+    """Remove a parameter that a model's interface does not take, or not with this value, and warn of it.
+
+    Raises:
+        NoEffectWarning: as a warning.
+    """
+    if (value := parameters.pop(name, None)) is not None:
+        warnings.warn(f"{model} takes no {name}={value!r}: it is not sent", NoEffectWarning, stacklevel=2)
 
 
 def _tool_name(tool: Mapping[str, Any]) -> object:

@@ -22,7 +22,8 @@ from trivium.llms.wire._answers import (
     unfinished,
 )
 from trivium.llms.wire._fields import Body, CallNames, add_tools, own_state
-from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
+from trivium.llms.wire._openai_calls import CallReader
+from trivium.llms.wire._openai_chat import check_answer, token_counts
 from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._written import Beginning
