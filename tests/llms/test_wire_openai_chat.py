@@ -114,7 +114,7 @@ def test_thoughts_go_back_under_the_key_under_which_they_came(key: str) -> None:
     deltas = read_pieces(reader, sent_events([chat_chunk({key: "Hm."}), chat_chunk({"content": "a"}, "stop")]))
     (state,) = [delta for delta in deltas if isinstance(delta, ReasoningState)]
     message = {"role": "assistant", "content": "a", "reasoning": "Hm.", "reasoning_state": state}
-    for dialect, sent in ((Dialect(), {key: "Hm."}), (Dialect(reasoning="other"), {"other": "Hm."})):
+    for dialect, sent in ((Dialect(schema=False), {key: "Hm."}), (Dialect(reasoning="other"), {"other": "Hm."})):
         (found,) = body_of(Request([message]), dialect)["messages"]
         assert found == {"role": "assistant", "content": "a", **sent}
 

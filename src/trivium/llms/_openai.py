@@ -24,7 +24,6 @@ from trivium.llms.wire._openai_responses import ResponsesReader, responses_begin
 from trivium.llms.wire._written import Beginning
 from trivium.schema.lowlevel import checked
 
-OPENAI_URL = PROFILES["openai"].url
 OPENAI_PATH = "/chat/completions"
 OPENAI_RESPONSES_PATH = "/responses"
 
@@ -111,6 +110,7 @@ class OpenAIModel(ProviderModel):
         for name in ("refused", "seed", "short_ids", "strict"):  # what they are about is in the request
             del dialect[name]
         profile = {**self.profile._asdict(), "dialect": dialect}
+        del profile["address_key"]  # the address is there
         own = {"capabilities": self.capabilities, "interface": self.interface, "profile": profile}
         return {**super()._identity(), **own}
 
