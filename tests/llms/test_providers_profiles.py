@@ -122,7 +122,12 @@ def test_openai_is_asked_at_the_address_of_the_environment_with_its_key(
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", chat.url)
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    models: list[Any] = [OpenAIModel("gpt-4o"), resolve("openai:gpt-5"), GPTAPI("gpt-4o"), OpenAIGPT(OpenAIGPTConfig())]
+    models: list[Any] = [
+        OpenAIModel("gpt-4o"),
+        resolve("openai:gpt-5"),
+        GPTAPI("gpt-4o"),
+        OpenAIGPT(OpenAIGPTConfig(chat_model="gpt-4o")),
+    ]
     chat.scripts = [gpt_text("a")] * len(models)
     for model in models:
         model.chat("hi")

@@ -376,3 +376,21 @@ def test_each_definition_is_followed_once() -> None:
 )
 def test_a_release_does_not_make_another_model(model: str, name: str) -> None:
     assert family(model) == name
+
+
+def test_a_recursive_type_is_closed_for_decoders_that_take_one() -> None:
+    node = {"type": "object", "properties": {"below": {"$ref": "#/$defs/Node"}}, "required": ["below"]}
+    closed = {**node, "additionalProperties": False}
+    assert closed_schema({**node, "$defs": {"Node": node}}, CLAUDE_FORMATS) is None
+    assert closed_schema({**node, "$defs": {"Node": node}}, OPENAI_FORMATS, may_recur=True) == {
+        **closed,
+        "$defs": {"Node": closed},
+    }
+    assert closed_schema(node, OPENAI_FORMATS, may_recur=True) is None
+
+
+@pytest.mark.parametrize("url", ["data:image/png;base64,", ""])
+def test_an_empty_file_is_refused(url: str) -> None:
+    message = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
+    with pytest.raises(ConfigurationError, match=r"the file .* is empty: leave it out"):
+        body_of(NEW, Request([message]))

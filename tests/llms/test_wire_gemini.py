@@ -427,6 +427,7 @@ FAILS: dict[str, tuple[bytes, str]] = {
     ),
     "29 stopped at a call": (stream(gemini_call("f", {}), reason="SAFETY"), "filter"),
     "29 stopped with nothing": (stream(reason="PROHIBITED_CONTENT"), "filter"),
+    "an image": (stream({"inlineData": {"mimeType": "image/png", "data": "AAAA"}}), r"a file \(image/png\).*for text"),
     "a call that cannot be read": (stream({"text": "a"}, reason="MALFORMED_FUNCTION_CALL"), "cannot be read"),
     "an unknown tool": (stream(reason="UNEXPECTED_TOOL_CALL"), "not given"),
     "another interface": (b'{"choices": [{"message": {"content": "a"}}]}', "Gemini's interface"),

@@ -376,6 +376,13 @@ BAD: dict[str, tuple[bytes, type[ProviderError], str]] = {
     ),
     "thoughts alone": (sent_events([THOUGHT, chat_chunk({}, "length")]), MalformedAnswerError, "thought.*max_tokens"),
     "thoughts alone, done": (sent_events([THOUGHT]) + b"data: [DONE]\n\n", MalformedAnswerError, "thought"),
+    "a custom call": (
+        sent_events(
+            [chat_chunk({"tool_calls": [{"index": 0, "id": "c", "type": "custom", "custom": {"name": "add"}}]})]
+        ),
+        MalformedAnswerError,
+        "the custom tool 'add'.*tools=",
+    ),
     "arguments cut short": (
         sent_events([chat_chunk(call('{"a": ', index=0, name="f"), "length")]),
         MalformedAnswerError,

@@ -242,6 +242,11 @@ BAD: dict[str, tuple[bytes, type[ProviderError], str]] = {
     ),
     "null output": (b'{"status": "completed", "output": null}', MalformedAnswerError, "without output"),
     "the other format": (b'{"choices": [{"message": {"content": "a"}}]}', MalformedAnswerError, "without output"),
+    "a custom call": (
+        sent_events(streamed({"type": "custom_tool_call", "id": "i1", "call_id": "c1", "name": "add", "input": "hey"})),
+        MalformedAnswerError,
+        "the custom tool 'add'.*tools=",
+    ),
     "only thoughts": (sent_events(streamed(reasoning_item("Hm."))), MalformedAnswerError, "thought"),
     "a call cut short": (sent_events(CUT), MalformedAnswerError, "within a tool call"),
     "a content filter without a word": (

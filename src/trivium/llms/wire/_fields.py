@@ -226,7 +226,11 @@ class Data(NamedTuple):
 
 
 def data_of(part: ChatMessage) -> Data | None:
-    """Return the file in a part `image_url`, `file` or `input_audio` of a chat message; None for any other part."""
+    """Return the file in a part `image_url`, `file` or `input_audio` of a chat message; None for any other part.
+
+    Raises:
+        ConfigurationError: the file is empty.
+    """
     kind = part.get("type")
     value: Any = part.get(str(kind))
     held: dict[str, Any] = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {"url": value}
@@ -236,9 +240,11 @@ def data_of(part: ChatMessage) -> Data | None:
         return None
     where = str(held.get("url") or held.get("file_data") or "")
     name, file_id = str(held.get("filename") or ""), str(held.get("file_id") or "")
+    mime, _, data = where.removeprefix("data:").partition(";base64,")
+    if not file_id and (not where or (where.startswith("data:") and not data)):
+        raise ConfigurationError(f"the file {name or mime} of a message is empty: leave it out, or give its content")
     if not where.startswith("data:"):
         return Data(url=where, file_id=file_id, name=name)
-    mime, _, data = where.removeprefix("data:").partition(";base64,")
     return Data(mime, data, name=name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 
+from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import ToolCallPart
 from trivium.llms.wire._answers import Letters, ParsedObject, dict_or_empty, json_text
 from trivium.llms.wire._fields import fresh_id, is_json
@@ -63,8 +64,13 @@ class CallReader:
             call: the piece.
             choice: index of its choice.
             place: its position among the pieces that arrived together.
+
+        Raises:
+            MalformedAnswerError: it calls a custom tool.
         """
         function = dict_or_empty(call.get("function")) or call
+        if call.get("type") == "custom":
+            raise custom_call(dict_or_empty(call.get("custom")))
         given, name, arguments = call.get("id"), function.get("name"), function.get("arguments")
         given = given if isinstance(given, str) else ""
         name = name.strip() if isinstance(name, str) else ""
@@ -108,3 +114,10 @@ class CallReader:
         if key is not None:
             self._at[key] = call
         return call
+
+
+def custom_call(call: ParsedObject) -> MalformedAnswerError:
+    """Return the error of a call of a custom tool, whose arguments are no JSON: no tool of an agent is one."""
+    return MalformedAnswerError(
+        f"the model called the custom tool {call.get('name')!r}, which nothing here runs: give a function, by tools="
+    )

@@ -22,7 +22,7 @@ from trivium.llms.wire._answers import (
     unfinished,
 )
 from trivium.llms.wire._fields import Body, CallNames, add_tools, own_state
-from trivium.llms.wire._openai_calls import CallReader
+from trivium.llms.wire._openai_calls import CallReader, custom_call
 from trivium.llms.wire._openai_chat import check_answer, token_counts
 from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
@@ -287,6 +287,8 @@ class ResponsesReader:
                 begins = {} if place.id else {"id": item.get("call_id")}
                 yield from self._call_piece(place, {**begins, **name, "arguments": rest})
             place.kept = {"type": "function_call", "call_id": place.id}
+        elif kind == "custom_tool_call":
+            raise custom_call(item)
         elif kind == "message":
             yield from self._message(place, item, came)
         elif kind is not None:
