@@ -169,9 +169,7 @@ class GeminiMessageReader:
             why = f": {self._why}" if self._why else ""
             raise MalformedAnswerError(f"the provider's filter stopped the answer{why}; ask in another way")
         if not self._any and self._file:
-            raise MalformedAnswerError(
-                f"the model answered with a file ({self._file}), not in words; ask for text"
-            )
+            raise MalformedAnswerError(f"the model answered with a file ({self._file}), not in words; ask for text")
         if not self._any:
             raise MalformedAnswerError(f"the server sent no answer (it stopped with '{self._reason}'); {AGAIN}")
         is_plain = self._reason in (None, "stop")
