@@ -199,8 +199,8 @@ RAW = RAW_DEFLATE.compress(LONG) + RAW_DEFLATE.flush()
     ("body", "encoding"),
     [
         (gzip.compress(LONG, mtime=0), "gzip"),
-        (gzip.compress(LONG[:9]) + gzip.compress(LONG[9:]), "gzip"),
-        (gzip.compress(LONG) + b"\0" * 9, "gzip"),
+        (gzip.compress(LONG[:9], mtime=0) + gzip.compress(LONG[9:], mtime=0), "gzip"),
+        (gzip.compress(LONG, mtime=0) + b"\0" * 9, "gzip"),
         (zlib.compress(LONG), "deflate"),
         (RAW, "deflate"),
         (LONG, "identity"),

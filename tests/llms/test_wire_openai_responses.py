@@ -243,9 +243,9 @@ BAD: dict[str, tuple[bytes, type[ProviderError], str]] = {
     "null output": (b'{"status": "completed", "output": null}', MalformedAnswerError, "without output"),
     "the other format": (b'{"choices": [{"message": {"content": "a"}}]}', MalformedAnswerError, "without output"),
     "a custom call": (
-        sent_events(streamed({"type": "custom_tool_call", "id": "i1", "call_id": "c1", "name": "add", "input": "hey"})),
+        sent_events([{"type": "response.output_item.done", "item": {"type": "custom_tool_call", "name": "add"}}]),
         MalformedAnswerError,
-        "the custom tool 'add'.*tools=",
+        r"the custom tool 'add'.*tools=",
     ),
     "only thoughts": (sent_events(streamed(reasoning_item("Hm."))), MalformedAnswerError, "thought"),
     "a call cut short": (sent_events(CUT), MalformedAnswerError, "within a tool call"),

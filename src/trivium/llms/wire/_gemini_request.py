@@ -132,11 +132,11 @@ def _settings(model: str, parameters: Parameters) -> tuple[Body, Body]:
     if stop := given.pop("stop", None):
         given["stop"] = [stop] if isinstance(stop, str) else list(stop)
     if (effort := given.pop("reasoning_effort", None)) is not None:
-        config["thinkingConfig"] = _thinking(model, effort)
+        config["thinkingConfig"] = _thinking(model, str(effort))
     if (tier := given.get("service_tier")) == "auto":  # what happens without it
         del given["service_tier"]
-    elif tier in _TIERS:
-        given["service_tier"] = _TIERS[tier]
+    elif (known := _TIERS.get(str(tier))) is not None:
+        given["service_tier"] = known
     else:
         leave_out(given, "service_tier", model)
     asked, top = given.pop("logprobs", None), given.pop("top_logprobs", None)
