@@ -219,7 +219,14 @@ RAW = RAW_DEFLATE.compress(LONG) + RAW_DEFLATE.flush()
 
 @pytest.mark.parametrize(
     ("body", "encoding"),
-    [(gzip.compress(LONG, mtime=0), "gzip"), (zlib.compress(LONG), "deflate"), (RAW, "deflate"), (LONG, "identity")],
+    [
+        (gzip.compress(LONG, mtime=0), "gzip"),
+        (gzip.compress(LONG[:9], mtime=0) + gzip.compress(LONG[9:], mtime=0), "gzip"),
+        (gzip.compress(LONG, mtime=0) + b"\0" * 9, "gzip"),
+        (zlib.compress(LONG), "deflate"),
+        (RAW, "deflate"),
+        (LONG, "identity"),
+    ],
 )
 async def test_a_compressed_body_is_unpacked(body: bytes, encoding: str) -> None:
     async with RawServer(answering(packed(body, encoding))) as server:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 from typing import Any
 
 import pytest
 
 from trivium import Agent, AsyncAgent
-from trivium.exceptions import ConfigurationError, MalformedAnswerError, ProviderConnectionError, ProviderStatusError
+from trivium.exceptions import (
+    ConfigurationError,
+    ProviderAuthenticationError,
+    ProviderConnectionError,
+    ProviderStatusError,
+)
 from trivium.llms import GoogleModel, ModelProtocol
 from trivium.llms.wire._gemini_request import MADE_UP
+from trivium.schema import NoEffectWarning
 
 from ._provider_answers import gemini_answer, gemini_call, gemini_piece, gemini_stream, sent
 from ._servers import ChatServer, Script, event_stream, http_answer
@@ -76,6 +84,34 @@ def test_the_provider_s_own_keys_go_to_the_provider_alone(chat: ChatServer, monk
     assert "ours" not in repr(gemini(chat))
 
 
+@pytest.mark.parametrize(
+    ("model", "effort", "sent"),
+    [
+        ("gemini-2.5-flash", "none", {"thinkingBudget": 0}),
+        ("gemini-2.5-flash", "medium", {"thinkingBudget": 8192}),
+        ("gemini-2.5-flash", "max", {"thinkingBudget": 24_576}),
+        ("gemini-2.5-pro", "none", {"thinkingBudget": 128}),
+        ("gemini-3-flash", "none", {"thinkingLevel": "minimal"}),
+        ("gemini-3-flash", "max", {"thinkingLevel": "xhigh"}),
+        ("tunedModels/mine", "low", {"thinkingLevel": "low"}),
+    ],
+)
+def test_an_effort_is_a_budget_before_gemini_3_and_a_level_since(
+    chat: ChatServer, model: str, effort: str, sent: dict[str, Any]
+) -> None:
+    chat.scripts = [text("a")]
+    GoogleModel(model, base_url=chat.url, parameters={"reasoning_effort": effort}).chat("hi")
+    assert chat.received[0].body["generationConfig"] == {"thinkingConfig": sent}
+
+
+@pytest.mark.parametrize(("tier", "sent"), [("default", "standard"), ("flex", "flex"), ("auto", None), ("scale", None)])
+def test_a_tier_of_openai_is_one_of_gemini_or_left_out(chat: ChatServer, tier: str, sent: str | None) -> None:
+    chat.scripts = [text("a")]
+    with pytest.warns(NoEffectWarning, match="service_tier='scale'") if tier == "scale" else contextlib.nullcontext():
+        gemini(chat, parameters={"service_tier": tier}).chat("hi")
+    assert chat.received[0].body.get("serviceTier") == sent
+
+
 def test_whole_answers_are_taken_too(chat: ChatServer) -> None:
     chat.scripts = [http_answer(str(gemini_answer("a", "b")).replace("'", '"').encode())]
     assert gemini(chat).chat("hi") == "ab"
@@ -123,6 +159,17 @@ def test_an_agent_sends_signatures_and_ids_back_as_they_came(chat: ChatServer) -
         assert MADE_UP not in str(asked.body)
 
 
+def test_a_refused_key_is_left_out_from_then_on(chat: ChatServer) -> None:
+    error = {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}
+    refused = http_answer(json.dumps({"error": error}).encode(), "400 Bad Request")
+    chat.scripts = [refused, text("a"), text("b"), refused]
+    model = gemini(chat, api_key=["bad", "good"])
+    assert [model.chat("hi") for _ in range(2)] == ["a", "b"]
+    with pytest.raises(ProviderAuthenticationError, match=r"; check the API key$"):
+        model.chat("hi")
+    assert [each.headers["x-goog-api-key"] for each in chat.received] == ["bad", "good", "good", "good"]
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
     [
@@ -145,7 +192,7 @@ def test_what_passes_is_tried_again_and_what_stays_is_a_typed_error(chat: ChatSe
     chat.scripts = [busy, RESET, text("a")]
     assert gemini(chat).chat("hi") == "a"
     chat.scripts = [event_stream(sent(gemini_piece({"text": "a"})))]
-    with pytest.raises(MalformedAnswerError, match="broke off"):
+    with pytest.raises(ProviderConnectionError, match="broke off"):
         gemini(chat).chat("hi")
     with pytest.raises(ProviderConnectionError, match="base_url"):
         GoogleModel(NAME, base_url="http://127.0.0.1:1/v1beta").chat("hi")

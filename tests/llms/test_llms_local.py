@@ -460,3 +460,8 @@ def test_counts_cores_of_the_machine_and_the_container() -> None:
     assert machine("0-63", "max 100000") == 1
     assert physical_cores(lambda path: path.parts[-3] if path.name != "cpu.max" else "max 1") == len(cpus)
     assert physical_cores(lambda path: path.parts[-3] if path.name != "cpu.max" else "100000 100000") == 1
+
+
+def test_a_misspelt_parameter_is_refused_before_the_engine_is_loaded() -> None:
+    with pytest.raises(ArgumentTypeError, match="temperature"):
+        list(LocalModel("small").stream(Request([{"role": "user", "content": "hi"}], parameters={"temprature": 0.5})))

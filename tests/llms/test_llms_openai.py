@@ -22,7 +22,7 @@ from trivium.exceptions import (
     ProviderConnectionError,
     ProviderStatusError,
 )
-from trivium.llms import CachedModel, Delta, Finish, OpenAIModel, Reasoning, Request, ToolCallPart
+from trivium.llms import CachedModel, Delta, Finish, OpenAIModel, Reasoning, ReasoningState, Request, ToolCallPart
 from trivium.llms.http._policy import RetryPolicy
 from trivium.schema import ToolSpec, Usage
 
@@ -169,7 +169,7 @@ STREAMS: dict[str, tuple[Script, list[Delta]]] = {
     ),
     "reasoning": (
         event_stream(event({"reasoning_content": "hm"}), event({"content": "a"}), END),
-        [Reasoning("hm"), "a", STOP],
+        [Reasoning("hm"), "a", ReasoningState("openai-chat", "m", ({"came_as": "reasoning_content"},)), STOP],
     ),
     "content in parts": (event_stream(event({"content": [{"type": "text", "text": "a"}]}), END), ["a", STOP]),
     "refusal": (event_stream(event({"refusal": "no"}), END), ["no", Finish("content_filter")]),
@@ -246,7 +246,6 @@ def test_puts_tool_calls_together(chat: ChatServer, case: str) -> None:
 
 MALFORMED: dict[str, tuple[Script, str]] = {
     "web page": (http_answer(b"<html>hi</html>", kind="text/html"), "web page"),
-    "empty body": (http_answer(b""), "empty answer"),
     "not JSON": (http_answer(b"{nope"), "not JSON"),
     "list": (http_answer(b"[1]"), "no answer"),
     "deep": (http_answer(b"[" * 200_000), "not JSON"),
@@ -256,11 +255,8 @@ MALFORMED: dict[str, tuple[Script, str]] = {
     "null message": (http_answer(b'{"choices": [{"message": null}]}'), "no answer"),
     "error with 200": (http_answer(b'{"error": {"message": "overloaded"}}'), "overloaded"),
     "nothing in the stream": (event_stream(DONE), "no answer"),
-    "only comments": (event_stream(b": ping\n\n"), "no answer"),
-    "only a role": (event_stream(event({"role": "assistant"})), "no answer"),
     "error in the stream": (event_stream(event({"content": "a"}), b'data: {"error": "boom"}\n\n'), "boom"),
     "text in the stream": (event_stream(b"data: hello\n\n"), "not JSON"),
-    "broken off": (event_stream(event({"content": "a"})), "broke off"),
     "gave up": (event_stream(event({"content": "a"}), event(reason="error")), "gave up"),
     "broken gzip": (http_answer(b"nonsense", content_encoding="gzip"), "unpacked"),
 }
@@ -311,7 +307,10 @@ def test_tries_again_before_the_first_delta(chat: ChatServer, scripts: list[Scri
         ([http_answer(b"<html>", "502 Bad Gateway", kind="text/html")] * 3, "answered 502: Bad Gateway"),
         ([http_answer(b'{"detail": "oops"}', "418 Tea")], "answered 418: oops"),
         ([http_answer(b"plain words", "400 Bad")], "answered 400: plain words"),
-        ([http_answer(b"", "307 Elsewhere", location="http://127.0.0.1:1/")], "answered 307"),
+        ([http_answer(b"", "307 Elsewhere", location="http://127.0.0.1:1/?a=b")], r"127.0.0.1:1/; check base_url"),
+        ([http_answer(b"", "302 Found")], "answered 302: Found; check base_url"),
+        ([refused("400 No", "m does not support tools")], r"tools; try capabilities=Capabilities\(tools=False\)"),
+        ([refused("408 Late")] * 3, "408: no; try again later, or send less"),
     ],
 )
 def test_reports_a_refusal(chat: ChatServer, scripts: list[Script], text: str) -> None:

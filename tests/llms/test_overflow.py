@@ -169,6 +169,30 @@ def test_it_is_asked_again_with_less(says: bool) -> None:
     assert 2 < small.asked[-1] < len(LONG)
 
 
+@pytest.mark.parametrize("says", [True, False])
+def test_a_conversation_of_any_length_goes_on(says: bool) -> None:
+    turns = [say(role) for _ in range(1000) for role in ("user", "assistant")]
+    small = Small(500, says)
+    assert OverflowModel(small, "drop_oldest").chat([say("system"), *turns, say("user", "last")]) == "fits"
+    assert small.asked[-1] >= 2
+    with pytest.raises(ContextOverflowError):
+        OverflowModel(small, "drop_oldest", max_tries=1).chat(turns)
+
+
+def test_an_image_counts_as_in_limits_and_does_not_push_all_else_out() -> None:
+    photo = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{'A' * 400_000}"}}
+    talk = [say(role) for _ in range(60) for role in ("user", "assistant")]
+    last = {"role": "user", "content": [{"type": "text", "text": "What is it?"}, photo]}
+    found = without_oldest([*talk, last], 0.9)
+    assert found[-1] == last
+    assert len(talk) * 0.8 < len(found) < len(talk)
+
+
+def test_what_cannot_fit_says_how_much_was_left_out() -> None:
+    with pytest.raises(ContextOverflowError, match=r"too long; 41 of 43 messages were left out.*: shorten the system"):
+        OverflowModel(Small(20, says=False), "drop_oldest").chat([*LONG[:-1], say("assistant"), say("user", "x" * 21)])
+
+
 def test_without_a_strategy_it_is_an_error() -> None:
     with pytest.raises(ContextOverflowError):
         Agent(Small(5))("much too long")

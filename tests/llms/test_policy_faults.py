@@ -216,6 +216,39 @@ def test_an_answer_that_breaks_off_after_text_is_called_so(replay: bool) -> None
     assert "ask again" in str(caught.value)
 
 
+def close_delimited(body: bytes) -> Talk:
+    """An answer that only the end of its connection ends, and that is sent in full as far as HTTP goes."""
+    return say(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + body)
+
+
+def chunked(body: bytes) -> Talk:
+    """An answer with a proper last chunk, as a proxy sends of a worker that has died."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    return say(head + (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + b"0\r\n\r\n")
+
+
+HEL = GOOD.partition(b"\r\n\r\n")[2].partition(b"\n\n")[0] + b"\n\n"
+
+
+@pytest.mark.parametrize("framed", [close_delimited, chunked])
+@pytest.mark.parametrize(
+    ("body", "replay"),
+    [(HEL, True), (HEL + HEL[:20], True), (b"", False), (b": ping\n\n", False), (b"data: {", False)],
+)
+def test_an_answer_without_the_mark_of_its_end_broke_off_though_its_body_ended_cleanly(
+    framed: Callable[[bytes], Talk], body: bytes, replay: bool
+) -> None:
+    with Crooked(framed(body), say(GOOD)) as server:
+        assert ask(server, replace(TWICE, replay=replay))[:2] == ["Hel", "lo"]
+    with Crooked(framed(body)) as server, pytest.raises(ProviderConnectionError, match=r"broke off|no answer|empty"):
+        ask(server, replace(ONCE, replay=replay))
+
+
+def test_what_was_given_out_before_a_clean_end_is_not_asked_for_again() -> None:
+    with Crooked(close_delimited(HEL)) as server, pytest.raises(ProviderConnectionError, match="broke off"):
+        ask(server, TWICE)
+
+
 def _unknown(*_: object, **__: object) -> object:
     """No question leaves this machine."""
     raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")

@@ -11,7 +11,9 @@ import pytest
 
 from trivium import Agent
 from trivium.exceptions import ConfigurationError, MalformedAnswerError, ProviderStatusError
+from trivium.language_models import OpenAIGPT, OpenAIGPTConfig
 from trivium.llms import (
+    GPTAPI,
     PROFILES,
     Capabilities,
     ClaudeModel,
@@ -35,7 +37,7 @@ COMPATIBLE = [name for name, each in PROFILES.items() if each.form == "openai"]
 SCHEMA = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"], "additionalProperties": False}
 NOTHING: frozenset[str] = frozenset()
 KEYS = [
-    *("TRIVIUM_MODEL", "TRIVIUM_API_KEY", "AZURE_OPENAI_ENDPOINT"),
+    *("TRIVIUM_MODEL", "TRIVIUM_API_KEY", "AZURE_OPENAI_ENDPOINT", "OPENAI_BASE_URL"),
     *(each.key for each in PROFILES.values() if each.key),
 ]  # fmt: skip
 
@@ -112,6 +114,27 @@ def test_a_providers_key_is_needed_at_home_and_never_sent_elsewhere(
 def test_a_providers_key_is_sent_to_the_same_origin_only(url: str) -> None:
     assert not PROFILES["openai"].is_home(url)
     assert PROFILES["openai"].is_home("https://api.openai.com/v1/chat/completions")
+
+
+@pytest.mark.parametrize("key", ["sk-own", ""])
+def test_openai_is_asked_at_the_address_of_the_environment_with_its_key(
+    chat: ChatServer, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", chat.url)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    models: list[Any] = [
+        OpenAIModel("gpt-4o"),
+        resolve("openai:gpt-5"),
+        GPTAPI("gpt-4o"),
+        OpenAIGPT(OpenAIGPTConfig(chat_model="gpt-4o")),
+    ]
+    chat.scripts = [gpt_text("a")] * len(models)
+    for model in models:
+        model.chat("hi")
+    sent = [(request.path, request.headers.get("authorization")) for request in chat.received]
+    assert sent == [("/v1/chat/completions", f"Bearer {key}" if key else None)] * len(models)
+    elsewhere = OpenAIModel("gpt-4o", base_url="https://api.openai.com/v1")
+    assert repr(elsewhere) == "OpenAIModel('gpt-4o', base_url='https://api.openai.com/v1')"
 
 
 @pytest.mark.parametrize("name", ["ollama", "vllm", "lmdeploy", "llamacpp"])
@@ -223,7 +246,7 @@ def test_a_whole_answer_of_responses_is_read_too(chat: ChatServer) -> None:
         ("openai/gpt-6-sol", {"reasoning": True, "context": 1_000_000}),
         ("gpt-5-chat-latest", {"reasoning": False, "refused": NOTHING}),
         ("o4-mini-2025-04-16", {"reasoning": True, "context": 200_000}),
-        ("gpt-4o-mini", {"images": True, "context": 128_000, "refused": NOTHING}),
+        ("gpt-4o-mini", {"images": True, "context": 128_000, "refused": {"reasoning_effort", "verbosity"}}),
         ("gpt-3.5-turbo", {"strict_schema": False}),
         ("openai/gpt-oss-120b", {"reasoning": True, "refused": NOTHING, "max_tokens": "max_tokens"}),
         ("deepseek-ai/DeepSeek-R1", {"tools": False, "reasoning": True}),

@@ -15,6 +15,7 @@ from trivium.exceptions import (
     ContextOverflowError,
     MalformedAnswerError,
     ProviderBusyError,
+    ProviderConnectionError,
     ProviderError,
     ProviderStatusError,
 )
@@ -285,8 +286,6 @@ FAILS: dict[str, tuple[bytes, str]] = {
         sent({"type": "content_block_delta", "index": 4, "delta": use("f", "{}")[1][0]}), "no tool call",
     ),
     "19 the reason error": (b"".join(claude_events([text("a")], "error")), "gave up"),
-    "24 broken off": (b"".join(claude_events([text("a")], None)), "broke off"),
-    "24 broken off in a call": (b"".join(claude_events([use("f", '{"x"')], None)), "broke off"),
     "29 refused in a call": (b"".join(claude_events([text("a"), use("f", '{"x"')], "refusal")), "refused"),
     "29 refused with nothing": (
         whole(reason="refusal", stop_details={"type": "refusal", "explanation": "not this"}),
@@ -294,12 +293,17 @@ FAILS: dict[str, tuple[bytes, str]] = {
     ),
     "30 a list of something": (b"[1]", "no answer"),
 }  # fmt: skip
+BROKEN_OFF: dict[str, tuple[bytes, str]] = {
+    "24 broken off": (b"".join(claude_events([text("a")], None)), "broke off"),
+    "24 broken off in a call": (b"".join(claude_events([use("f", '{"x"')], None)), "broke off"),
+}
 
 
-@pytest.mark.parametrize("case", FAILS)
+@pytest.mark.parametrize("case", [*FAILS, *BROKEN_OFF])
 def test_what_is_no_answer_is_a_typed_error_that_says_what_to_do(case: str) -> None:
-    data, said = FAILS[case]
-    with pytest.raises(MalformedAnswerError, match=said) as caught:
+    data, said = {**FAILS, **BROKEN_OFF}[case]
+    kind = ProviderConnectionError if case in BROKEN_OFF else MalformedAnswerError
+    with pytest.raises(kind, match=said) as caught:
         read(data)
     assert any(mark in str(caught.value) for mark in ("; ", ": check"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from trivium.llms._protocol import LongHistory
 from trivium.llms.wire._claude_request import claude_beginning, claude_body, claude_names
 from trivium.llms.wire._closed_schema import CLAUDE_FORMATS, OPENAI_FORMATS, closed_schema
 from trivium.llms.wire._fields import family
-from trivium.schema import FileAttachment, ToolSpec
+from trivium.schema import FileAttachment, NoEffectWarning, ToolSpec
 
 from ._fitting import misfit
 from ._provider_answers import HIDDEN, SIGNED
@@ -230,12 +231,12 @@ FAMILIES: dict[str, tuple[bool, bool, bool, int]] = {  # native schemas, samplin
 
 @pytest.mark.parametrize("model", FAMILIES)
 def test_each_family_gets_what_it_takes(model: str) -> None:
-    plain = body_of(model, Request(ASK, output_schema=OPEN), temperature=0.5, top_p=1, top_k=3, seed=1)
+    plain = body_of(model, Request(ASK, output_schema=OPEN), temperature=0.5, top_k=3, seed=1)
     forced = body_of(model, Request(ASK, [ToolSpec("f", "", OPEN)], "required"))
     found = "output_config" in plain, "temperature" in plain, forced["tool_choice"] == {"type": "any"}
     assert (*found, plain["max_tokens"]) == FAMILIES[model]
     assert ("tools" in plain, "seed" in plain) == (not FAMILIES[model][0], False)
-    assert {"temperature", "top_p", "top_k"} & plain.keys() in (set(), {"temperature", "top_p", "top_k"})
+    assert {"temperature", "top_k"} & plain.keys() in (set(), {"temperature", "top_k"})
 
 
 def test_thoughts_have_tokens_beside_those_of_the_answer() -> None:
@@ -251,6 +252,29 @@ def test_common_names_become_those_of_the_interface() -> None:
     assert body["output_config"] == {"effort": "low"}
     assert body["service_tier"] == "auto"
     assert body_of(NEW, Request(ASK), stop="a")["stop_sequences"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "sent", "is_told"),
+    [
+        ("claude-sonnet-4-6", {"reasoning_effort": "none"}, {}, False),
+        ("claude-sonnet-4-6", {"reasoning_effort": "minimal"}, {"output_config": {"effort": "low"}}, False),
+        ("claude-opus-4-5", {"reasoning_effort": "high"}, {"output_config": {"effort": "high"}}, False),
+        ("claude-haiku-4-5", {"reasoning_effort": "high"}, {}, True),
+        ("claude-haiku-4-5", {"reasoning_effort": "none"}, {}, False),
+        ("claude-sonnet-4-6", {"service_tier": "default"}, {"service_tier": "standard_only"}, False),
+        ("claude-sonnet-4-6", {"service_tier": "flex"}, {}, True),
+        ("claude-sonnet-4-6", {"temperature": 0.5, "top_p": 0.9}, {"temperature": 0.5}, True),
+        ("claude-sonnet-4-6", {"top_p": 0.9}, {"top_p": 0.9}, False),
+        ("claude-sonnet-4", {"temperature": 0.5, "top_p": 0.9}, {"temperature": 0.5, "top_p": 0.9}, False),
+    ],
+)
+def test_values_of_other_interfaces_become_its_own_or_are_left_out_with_a_warning(
+    model: str, given: dict[str, Any], sent: dict[str, Any], is_told: bool
+) -> None:
+    expected = {**body_of(model, Request(ASK)), **sent}
+    with pytest.warns(NoEffectWarning, match="it is not sent") if is_told else nullcontext():
+        assert body_of(model, Request(ASK), **given) == expected
 
 
 @pytest.mark.parametrize(
@@ -352,3 +376,21 @@ def test_each_definition_is_followed_once() -> None:
 )
 def test_a_release_does_not_make_another_model(model: str, name: str) -> None:
     assert family(model) == name
+
+
+def test_a_recursive_type_is_closed_for_decoders_that_take_one() -> None:
+    node = {"type": "object", "properties": {"below": {"$ref": "#/$defs/Node"}}, "required": ["below"]}
+    closed = {**node, "additionalProperties": False}
+    assert closed_schema({**node, "$defs": {"Node": node}}, CLAUDE_FORMATS) is None
+    assert closed_schema({**node, "$defs": {"Node": node}}, OPENAI_FORMATS, may_recur=True) == {
+        **closed,
+        "$defs": {"Node": closed},
+    }
+    assert closed_schema(node, OPENAI_FORMATS, may_recur=True) is None
+
+
+@pytest.mark.parametrize("url", ["data:image/png;base64,", ""])
+def test_an_empty_file_is_refused(url: str) -> None:
+    message = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
+    with pytest.raises(ConfigurationError, match=r"the file .* is empty: leave it out"):
+        body_of(NEW, Request([message]))

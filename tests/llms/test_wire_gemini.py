@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivium.exceptions import MalformedAnswerError, ProviderBusyError, ProviderError, ProviderStatusError
+from trivium.exceptions import (
+    MalformedAnswerError,
+    ProviderBusyError,
+    ProviderConnectionError,
+    ProviderError,
+    ProviderStatusError,
+)
 from trivium.llms import (
     Delta,
     Finish,
@@ -415,26 +421,30 @@ def test_each_call_has_an_id_of_its_own(given: Any) -> None:
 FAILS: dict[str, tuple[bytes, str]] = {
     "1 no candidates": (b'{"candidates": []}', "no answer with candidates"),
     "2 candidates null": (b'{"candidates": null}', "no answer with candidates"),
-    "1 no candidates in a stream": (sent({"candidates": []}), "sent no answer"),
     "3 content null": (b'{"candidates": [{"content": null}]}', "sent no answer"),
     "22 the question is blocked": (
         sent({"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "not this"}}), "not this",
     ),
-    "24 broken off": (stream({"text": "a"}, reason=None), "broke off"),
-    "24 broken off in thought": (sent(gemini_piece({"text": "a", "thought": True})), "broke off"),
     "29 stopped at a call": (stream(gemini_call("f", {}), reason="SAFETY"), "filter"),
     "29 stopped with nothing": (stream(reason="PROHIBITED_CONTENT"), "filter"),
+    "an image": (stream({"inlineData": {"mimeType": "image/png", "data": "AAAA"}}), r"a file \(image/png\).*for text"),
     "a call that cannot be read": (stream({"text": "a"}, reason="MALFORMED_FUNCTION_CALL"), "cannot be read"),
     "an unknown tool": (stream(reason="UNEXPECTED_TOOL_CALL"), "not given"),
     "another interface": (b'{"choices": [{"message": {"content": "a"}}]}', "Gemini's interface"),
     "a list of something": (b"[1]", "no answer"),
 }  # fmt: skip
+BROKEN_OFF: dict[str, tuple[bytes, str]] = {
+    "1 no candidates in a stream": (sent({"candidates": []}), "sent no answer"),
+    "24 broken off": (stream({"text": "a"}, reason=None), "broke off"),
+    "24 broken off in thought": (sent(gemini_piece({"text": "a", "thought": True})), "broke off"),
+}
 
 
-@pytest.mark.parametrize("case", FAILS)
+@pytest.mark.parametrize("case", [*FAILS, *BROKEN_OFF])
 def test_what_is_no_answer_is_a_typed_error_that_says_what_to_do(case: str) -> None:
-    data, said = FAILS[case]
-    with pytest.raises(MalformedAnswerError, match=said) as caught:
+    data, said = {**FAILS, **BROKEN_OFF}[case]
+    kind = ProviderConnectionError if case in BROKEN_OFF else MalformedAnswerError
+    with pytest.raises(kind, match=said) as caught:
         read(data)
     assert any(mark in str(caught.value) for mark in ("; ", ": check"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -15,15 +16,17 @@ from pydantic import ConfigDict, TypeAdapter
 from trivium.exceptions import (
     ContextOverflowError,
     MalformedAnswerError,
+    ProviderConnectionError,
     ProviderError,
     ProviderQuotaError,
     ProviderStatusError,
 )
 from trivium.llms import Delta, Dialect, Finish, Logprobs, Reasoning, ReasoningState, Request, TokenLogprob
+from trivium.llms.providers import PROFILES
 from trivium.llms.wire._fields import CallNames
 from trivium.llms.wire._openai_chat import OPENAI, OpenAIMessageReader, chat_body
 from trivium.llms.wire._requests import sent_arguments
-from trivium.schema import ToolSpec, Usage
+from trivium.schema import NoEffectWarning, ToolSpec, Usage
 
 from ._wire_answers import (
     assert_answer_or_typed_error,
@@ -103,6 +106,52 @@ def test_thoughts_of_another_model_go_back_as_text_at_most(state: ReasoningState
     message = {"role": "assistant", "content": "a", "reasoning": "Hm.", "reasoning_state": state}
     (found,) = body_of(Request([message]), Dialect(reasoning="reasoning_details"))["messages"]
     assert found == {"role": "assistant", "content": "a", "reasoning": "Hm."}
+
+
+@pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
+def test_thoughts_go_back_under_the_key_under_which_they_came(key: str) -> None:
+    reader = OpenAIMessageReader(model="m", keeps_key=True)
+    deltas = read_pieces(reader, sent_events([chat_chunk({key: "Hm."}), chat_chunk({"content": "a"}, "stop")]))
+    (state,) = [delta for delta in deltas if isinstance(delta, ReasoningState)]
+    message = {"role": "assistant", "content": "a", "reasoning": "Hm.", "reasoning_state": state}
+    for dialect, sent in ((Dialect(schema=False), {key: "Hm."}), (Dialect(reasoning="other"), {"other": "Hm."})):
+        (found,) = body_of(Request([message]), dialect)["messages"]
+        assert found == {"role": "assistant", "content": "a", **sent}
+
+
+def test_what_came_beside_a_call_goes_back_with_it_to_the_same_model() -> None:
+    extra = {"google": {"thought_signature": "c2ln"}}
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    pieces = [chat_chunk({"tool_calls": [{"index": 0, **call, "extra_content": extra}]}), chat_chunk({}, "tool_calls")]
+    deltas = read_pieces(OpenAIMessageReader(model="m"), sent_events(pieces))
+    (state,) = [delta for delta in deltas if isinstance(delta, ReasoningState)]
+    others = {**call, "id": "c2"}
+    for model, sent in (("m", {"extra_content": extra}), ("other", {})):
+        message = {"role": "assistant", "content": "", "tool_calls": [call, others], "reasoning_state": state}
+        request = Request([message])
+        body = chat_body(model, request, {}, CallNames.of(request, False), Dialect(reasoning="reasoning_details"))
+        assert body["messages"] == [{"role": "assistant", "content": "", "tool_calls": [{**call, **sent}, others]}]
+
+
+def test_ids_of_calls_are_short_where_the_server_wants_them_so() -> None:
+    call = {"id": "call_0123456789ab", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "assistant", "content": "", "tool_calls": [call, {**call, "id": "a1B2c3D4e"}]},
+        {"role": "tool", "tool_call_id": "call_0123456789ab", "content": "1"},
+        {"role": "tool", "tool_call_id": "a1B2c3D4e", "content": "2"},
+    ]
+    said, *results = body_of(Request(messages), Dialect(short_ids=True))["messages"]
+    ids = [each["id"] for each in said["tool_calls"]]
+    assert ids == [each["tool_call_id"] for each in results]
+    assert all(re.fullmatch("[a-zA-Z0-9]{9}", each) for each in ids)
+    assert ids[1] == "a1B2c3D4e"
+
+
+def test_parameters_that_a_server_does_not_have_are_left_out_with_a_warning() -> None:
+    with pytest.warns(NoEffectWarning, match=r"m takes no verbosity='low': it is not sent"):
+        body = body_of(Request(ASK), PROFILES["mistral"].dialect, seed=3, verbosity="low", temperature=0)
+    assert {"random_seed": 3, "temperature": 0}.items() <= body.items()
+    assert not {"seed", "verbosity"} & body.keys()
 
 
 @pytest.mark.parametrize(
@@ -327,6 +376,13 @@ BAD: dict[str, tuple[bytes, type[ProviderError], str]] = {
     ),
     "thoughts alone": (sent_events([THOUGHT, chat_chunk({}, "length")]), MalformedAnswerError, "thought.*max_tokens"),
     "thoughts alone, done": (sent_events([THOUGHT]) + b"data: [DONE]\n\n", MalformedAnswerError, "thought"),
+    "a custom call": (
+        sent_events(
+            [chat_chunk({"tool_calls": [{"index": 0, "id": "c", "type": "custom", "custom": {"name": "add"}}]})]
+        ),
+        MalformedAnswerError,
+        "the custom tool 'add'.*tools=",
+    ),
     "arguments cut short": (
         sent_events([chat_chunk(call('{"a": ', index=0, name="f"), "length")]),
         MalformedAnswerError,
@@ -337,7 +393,7 @@ BAD: dict[str, tuple[bytes, type[ProviderError], str]] = {
         MalformedAnswerError,
         "within a tool",
     ),
-    "plain words": (b"upstream timed out", MalformedAnswerError, "no answer"),
+    "plain words": (b"upstream timed out", ProviderConnectionError, "no answer"),
 }
 
 

@@ -12,7 +12,7 @@ from openai.types.responses.response_text_config_param import ResponseTextConfig
 from openai.types.shared_params import Reasoning as SentReasoning
 from pydantic import ConfigDict, TypeAdapter
 
-from trivium.exceptions import MalformedAnswerError, ProviderError, ProviderStatusError
+from trivium.exceptions import MalformedAnswerError, ProviderConnectionError, ProviderError, ProviderStatusError
 from trivium.llms import Delta, Finish, Logprobs, Reasoning, ReasoningState, Request, TokenLogprob, ToolCallPart
 from trivium.llms.wire._fields import CallNames
 from trivium.llms.wire._openai_responses import ResponsesReader, responses_body
@@ -233,8 +233,8 @@ BAD: dict[str, tuple[bytes, type[ProviderError], str]] = {
         ProviderStatusError,
         "boom",
     ),
-    "broken off": (sent_events(GONE[:-1]), MalformedAnswerError, "broke off"),
-    "nothing": (sent_events([{"type": "response.created"}]), MalformedAnswerError, "no answer"),
+    "broken off": (sent_events(GONE[:-1]), ProviderConnectionError, "broke off"),
+    "nothing": (sent_events([{"type": "response.created"}]), ProviderConnectionError, "no answer"),
     "empty output": (
         sent_events([{"type": "response.completed", "response": response()}]),
         MalformedAnswerError,
@@ -242,6 +242,11 @@ BAD: dict[str, tuple[bytes, type[ProviderError], str]] = {
     ),
     "null output": (b'{"status": "completed", "output": null}', MalformedAnswerError, "without output"),
     "the other format": (b'{"choices": [{"message": {"content": "a"}}]}', MalformedAnswerError, "without output"),
+    "a custom call": (
+        sent_events([{"type": "response.output_item.done", "item": {"type": "custom_tool_call", "name": "add"}}]),
+        MalformedAnswerError,
+        r"the custom tool 'add'.*tools=",
+    ),
     "only thoughts": (sent_events(streamed(reasoning_item("Hm."))), MalformedAnswerError, "thought"),
     "a call cut short": (sent_events(CUT), MalformedAnswerError, "within a tool call"),
     "a content filter without a word": (

@@ -70,7 +70,7 @@ class ProviderError(ModelError):
 
 
 class ProviderConnectionError(ProviderError, ConnectionError):
-    """A model server could not be reached, or the connection broke."""
+    """A model server could not be reached, or its answer broke off."""
 
 
 class ProviderStatusError(ProviderError):

@@ -10,6 +10,7 @@ from trivium.http._exchange import Exchange
 from trivium.http._messages import BodyError
 
 ACCEPTED: Final = "gzip, deflate"
+GZIP: Final = b"\x1f\x8b"
 BEGINNING: Final = 2_000
 """Bytes of a body that are kept for the error of one that cannot be decompressed."""
 MAX_PIECE: Final = 256 << 10
@@ -40,5 +41,7 @@ async def pieces_of_body(connection: Exchange, is_raw: bool) -> AsyncGenerator[b
             if plain:
                 yield plain
             piece = unpack.unconsumed_tail
+            if unpack.eof and unpack.unused_data.startswith(GZIP):  # another member
+                piece, unpack = unpack.unused_data, zlib.decompressobj(zlib.MAX_WBITS | 32)
     if not unpack.eof and beginning:
         raise BodyError("the body ends within what is packed", bytes(beginning))

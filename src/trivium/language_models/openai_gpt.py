@@ -18,7 +18,7 @@ from trivium.language_models.base import LanguageModel, LLMConfig
 from trivium.language_models.model_info import OpenAIChatModel, OpenAICompletionModel
 from trivium.llms import PROFILES, Delta, Profile, Reasoning, Request, ToolCallPart, capabilities_of, resolve
 from trivium.llms.http import Keys, Transport, bearer, with_path
-from trivium.llms.lowlevel import OPENAI_PATH, OPENAI_URL, OwnLock, common_names, keys_for, request_openai
+from trivium.llms.lowlevel import OPENAI_PATH, OwnLock, common_names, keys_for, request_openai
 from trivium.llms.providers import COMPATIBLE
 from trivium.schema import ConfigModel, NoEffect, StreamEventType, Usage
 from trivium.schema.lowlevel import OlderNames
@@ -250,7 +250,8 @@ class OpenAIGPT(LanguageModel):
             return Endpoint(_with_scheme(config.api_base), config.chat_model)
         if config.ollama:
             return Endpoint(_PROVIDERS["ollama"].url, config.chat_model)
-        return Endpoint(OPENAI_URL, config.chat_model, PROFILES["openai"])
+        profile = PROFILES["openai"]
+        return Endpoint(profile.address(None, config.chat_model), config.chat_model, profile)
 
     def _transport(self, endpoint: Endpoint) -> Transport:
         config = self.config

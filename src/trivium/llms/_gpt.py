@@ -9,7 +9,7 @@ from typing import Any, Final
 from trivium.llms._base import AsyncBaseAPILLM
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
-from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, request_openai
+from trivium.llms._openai import OPENAI_PATH, request_openai
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Request
 from trivium.llms.http._transport import bearer, with_path
@@ -35,7 +35,8 @@ class GPTAPI(HTTPModel):
             not set. A key that the server refuses, or that has no quota left, is not used again, unless it is the last.
         org: an organization, or several that are used in turn.
         meta_template: the `api_role` of each role; default: `environment` is sent as system.
-        api_base: address of the server, with or without `/chat/completions`. The key is sent there.
+        api_base: address of the server, with or without `/chat/completions`. The key is sent there. Default:
+            `$OPENAI_BASE_URL`, else OpenAI's public API.
         proxies: the proxy for "http" and "https"; those of the environment are not used.
         **gen_params: sampling parameters; see `BaseAPILLM`. `repetition_penalty` is sent as `frequency_penalty`.
             OpenAI's reasoning models (o1 and later, gpt-5 and later) take only `max_new_tokens` of them.
@@ -60,7 +61,7 @@ class GPTAPI(HTTPModel):
         key: str | Sequence[str] | None = "ENV",
         org: str | Sequence[str] | None = None,
         meta_template: MetaTemplate | None = META,
-        api_base: str = OPENAI_URL + OPENAI_PATH,
+        api_base: str | None = None,
         proxies: Mapping[str, str] | None = None,
         **gen_params: Any,
     ) -> None:
@@ -68,7 +69,8 @@ class GPTAPI(HTTPModel):
         self.gen_params.pop("top_k", None)
         self.json_mode = json_mode
         headers = _Headers(self._key_headers, [org] if isinstance(org, str) else [*(org or ())] or [""])
-        self._transport = self._transport_to(self._address(api_base), key, headers, proxies)
+        base = self.profile.address(api_base, model_type)
+        self._transport = self._transport_to(self._address(base), key, headers, proxies)
 
     @classmethod
     def _address(cls, url: str) -> str:

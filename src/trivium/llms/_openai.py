@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from trivium.llms.http._policy import RetryPolicy
 from trivium.llms.http._transport import Transport
 from trivium.llms.local._constraints import Constraint
 from trivium.llms.providers import PROFILES, Capabilities, Profile, capabilities_of
+from trivium.llms.providers._capabilities import has_short_ids
 from trivium.llms.providers._profiles import profile_at
 from trivium.llms.wire._answers import AnswerReader, MessageReader
 from trivium.llms.wire._fields import CallNames
@@ -25,7 +26,6 @@ from trivium.llms.wire._openai_responses import ResponsesReader, responses_begin
 from trivium.llms.wire._written import Beginning
 from trivium.schema.lowlevel import checked
 
-OPENAI_URL = PROFILES["openai"].url
 OPENAI_PATH = "/chat/completions"
 OPENAI_RESPONSES_PATH = "/responses"
 
@@ -109,8 +109,10 @@ class OpenAIModel(ProviderModel):
 
     def _identity(self) -> dict[str, object]:
         dialect = self.profile.dialect._asdict()
-        del dialect["strict"]  # the schema that it is about is in the request
+        for name in ("refused", "seed", "short_ids", "strict"):  # what they are about is in the request
+            del dialect[name]
         profile = {**self.profile._asdict(), "dialect": dialect}
+        del profile["address_key"]  # the address is there
         own = {"capabilities": self.capabilities, "interface": self.interface, "profile": profile}
         return {**super()._identity(), **own}
 
@@ -168,6 +170,11 @@ def request_openai(
     form = None
     if request.tools and not known.tools:
         request, form = without_tools(request)
+    dialect = dialect._replace(
+        max_tokens=dialect.max_tokens or known.max_tokens,
+        schema=dialect.schema and known.strict_schema,
+        short_ids=dialect.short_ids or has_short_ids(model),
+    )
     if is_responses:
         before = responses_beginning(model, request.messages)
     else:
@@ -176,22 +183,15 @@ def request_openai(
     if is_responses:
         body = responses_body(model, request, parameters, names, before, dialect.strict)
     else:
-        longest = dialect.max_tokens or known.max_tokens
-        schema = dialect.schema and known.strict_schema
-        dialect = dialect._replace(max_tokens=longest, schema=schema)
         body = chat_body(model, request, parameters, names, dialect, before)
 
-    has_schema = request.output_schema is not None
-    return transport.stream(body, partial(_reader, model, names, form, has_schema, is_responses), tries)
+    own = partial(OpenAIMessageReader, names.own, names.taken, model, not dialect.reasoning)
+    kind: Callable[[], MessageReader] = partial(ResponsesReader, names, model) if is_responses else own
+    has_schema = request.output_schema is not None and not is_responses
+    return transport.stream(body, partial(_reader, kind, form, has_schema), tries)
 
 
-def _reader(
-    model: str, names: CallNames, form: Constraint | None, has_schema: bool, is_responses: bool
-) -> AnswerReader:
+def _reader(kind: Callable[[], MessageReader], form: Constraint | None, has_schema: bool) -> AnswerReader:
     """Make the reader of an answer."""
-    message: MessageReader = OpenAIMessageReader(names.own, names.taken, model)
-    if is_responses:
-        message = ResponsesReader(names, model)
-    elif has_schema:
-        message = InlineThoughtsReader(message)
+    message = InlineThoughtsReader(kind()) if has_schema else kind()
     return AnswerReader(message if form is None or form.schema is None else SchemaCallReader(message, form))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from itertools import count
 from logging import WARNING
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
@@ -11,8 +12,10 @@ from trivium.commander import Event, current, invoke
 from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, exception_line, to_json_value
 from trivium.exceptions import ConfigurationError, ContextOverflowError
+from trivium.llms._prices import count_characters
 from trivium.llms._protocol import ChatMessage, Delta, ModelProtocol, Request
 from trivium.llms._wrapped import WrappedModel, deltas_of, first_delta
+from trivium.llms.http._refusals import SHORTEN
 from trivium.schema.lowlevel import checked
 
 ChatMessages: TypeAlias = Sequence[ChatMessage]
@@ -63,7 +66,8 @@ class OverflowModel(WrappedModel):
         strategy: "drop_oldest" drops the oldest complete turns: a user's message and everything up to the next. System
             messages and the last user message stay, and tool calls stay together with their results. If only the last
             turn is left, its oldest calls are dropped. Or a sync or async function from the messages to those to send.
-        max_tries: the most calls of the model for one request.
+        max_tries: the most calls of the model for one request. Default: 4 for a function; for "drop_oldest" no limit,
+            since each call has fewer messages than the one before.
 
     Raises:
         ConfigurationError: there is no such strategy.
@@ -79,13 +83,14 @@ class OverflowModel(WrappedModel):
     """
 
     @checked
-    def __init__(self, model: ModelProtocol, strategy: Strategy, *, max_tries: int = MAX_TRIES) -> None:
+    def __init__(self, model: ModelProtocol, strategy: Strategy, *, max_tries: int | None = None) -> None:
         if strategy != "drop_oldest" and not callable(strategy):
             raise ConfigurationError("a strategy is 'drop_oldest' or a function from messages to messages")
-        if max_tries < 1:
+        if max_tries is not None and max_tries < 1:
             raise ConfigurationError("max_tries is at least 1")
         super().__init__(model)
-        self._strategy, self._max_tries = strategy, max_tries
+        self._strategy = strategy
+        self._max_tries = MAX_TRIES if max_tries is None and callable(strategy) else max_tries
 
     def _identity(self) -> dict[str, object]:
         strategy = self._strategy if isinstance(self._strategy, str) else getattr(self._strategy, "__qualname__", None)
@@ -101,7 +106,8 @@ class OverflowModel(WrappedModel):
             ContextOverflowError: nothing more can be dropped, or the messages did not fit after `max_tries` calls.
         """
         request = request._replace(parameters=self.update_gen_params(**request.parameters))
-        for left in reversed(range(self._max_tries)):
+        total = len(request.messages)
+        for attempt in count(1):
             begun = False
             try:
                 async with aclosing(deltas_of(self._model, request)) as deltas:
@@ -112,15 +118,17 @@ class OverflowModel(WrappedModel):
                         yield delta
                 return
             except ContextOverflowError as error:
-                if begun or not left:
+                if begun:
                     raise
-                request = request._replace(messages=await self.shortened(request.messages, error))
+                found = None if attempt == self._max_tries else await self.shortened(request.messages, error)
+                if found is None:
+                    raise _ended(error, total - len(request.messages), total) from None
+                request = request._replace(messages=found)
 
-    async def shortened(self, messages: ChatMessages, error: ContextOverflowError) -> ChatMessages:
-        """Apply the strategy to messages that did not fit, and emit an `OverflowEvent`.
+    async def shortened(self, messages: ChatMessages, error: ContextOverflowError) -> ChatMessages | None:
+        """Apply the strategy to messages that did not fit, and emit an `OverflowEvent`; None if it changed nothing.
 
         Raises:
-            ContextOverflowError: the strategy changed nothing.
             ConfigurationError: the user's strategy did not return messages.
         """
         if isinstance(self._strategy, str):
@@ -132,12 +140,28 @@ class OverflowModel(WrappedModel):
                 raise ConfigurationError(f"a strategy returns the messages to send, not {type(given).__name__}")
             found = list(cast("ChatMessages", given))
         if found == list(messages):
-            raise error
+            return None
         if (node := current.get()) is not None:
             kept = {id(each) for each in found}
             dropped = tuple(each for each in messages if id(each) not in kept)
             emit(node, OverflowEvent, Overflow(error, dropped, len(found)))
         return found
+
+
+def _ended(error: ContextOverflowError, left_out: int, total: int) -> ContextOverflowError:
+    """Return the error of messages that do not fit although some were left out."""
+    if left_out < 1:
+        return error
+    told = str(error).removesuffix(f"; {SHORTEN}")
+    advice = "shorten the system message, the last message or the tools, or take a model with a larger window"
+    return ContextOverflowError(
+        f"{told}; {left_out} of {total} messages were left out, and the rest is too long: {advice}",
+        error.raw,
+        error.status,
+        error.tokens,
+        error.window,
+        error.request_id,
+    )
 
 
 def without_oldest(messages: ChatMessages, share: float) -> list[ChatMessage]:
@@ -147,9 +171,9 @@ def without_oldest(messages: ChatMessages, share: float) -> list[ChatMessage]:
 
     Args:
         messages: the messages, oldest first.
-        share: share of the characters of all messages, between 0 and 1.
+        share: share of the characters of all messages, between 0 and 1; a file counts as 1,000 tokens.
     """
-    sizes = [len(str(message.get("content") or "")) + len(str(message.get("tool_calls") or "")) for message in messages]
+    sizes = list(map(count_characters, messages))
     wanted, dropped = sum(sizes) * share, set[int]()
     left = sum(sizes)
     for piece in _pieces(messages):

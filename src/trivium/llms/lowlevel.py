@@ -12,7 +12,7 @@ from trivium.lazy import lazy_names
 if TYPE_CHECKING:
     from trivium.llms._call import REPLY_TYPES, asked_of, call_model, is_model_call, made_of, model_node
     from trivium.llms._locks import OwnLock
-    from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
+    from trivium.llms._openai import OPENAI_PATH, profile_of, request_openai
     from trivium.llms._parameters import SAMPLING_KEYWORDS, common_names
     from trivium.llms._prices import FILE_TOKENS, priced, unknown_price
     from trivium.llms._protocol import SILENT, LongHistory, Written
@@ -25,7 +25,6 @@ __all__ = [
     "CATALOGUE",
     "FILE_TOKENS",
     "OPENAI_PATH",
-    "OPENAI_URL",
     "REPLY_TYPES",
     "SAMPLING_KEYWORDS",
     "SILENT",
@@ -54,7 +53,6 @@ _HOMES = {
     "CATALOGUE": "local._catalogue",
     "FILE_TOKENS": "_prices",
     "OPENAI_PATH": "_openai",
-    "OPENAI_URL": "_openai",
     "REPLY_TYPES": "_call",
     "SAMPLING_KEYWORDS": "_parameters",
     "LongHistory": "_protocol",

@@ -155,7 +155,6 @@ BAD = {
     "a detail": b'{"detail": "not found"}',
     "a list": b"[]",
     "not JSON": b"{",
-    "empty": b"",
     "a page": b"<html>proxy</html>",
     "events": b'data: {"data": []}\n\n',
     "a chat answer": b'{"choices": [{"message": {"content": "hi"}}]}',
@@ -169,6 +168,12 @@ def test_a_bad_answer_is_a_typed_error_that_keeps_it(scripted: ChatServer, name:
         at(scripted).embed(["a", "bb"])
     assert BAD[name].decode().removeprefix("data: ").strip()[:20] in caught.value.raw
     assert SECRET not in f"{caught.value!r}{caught.value.raw}"
+
+
+def test_an_empty_answer_broke_off(scripted: ChatServer) -> None:
+    scripted.scripts = [http_answer(b"")]
+    with pytest.raises(ProviderConnectionError, match="empty answer"):
+        at(scripted).embed(["a", "bb"])
 
 
 def test_a_text_that_is_too_long_for_the_model_is_to_be_cut_smaller(scripted: ChatServer) -> None:

@@ -25,6 +25,7 @@ HINTS: Final = {
     403: "; check the API key and what it may use",
     404: "; check {setting} and the name of the model",
     407: "; give the user and the password of the proxy: http://USER:PASSWORD@HOST",
+    408: "; try again later, or send less",
     413: "; send less: a shorter document, or fewer fields",
     429: "; wait, or send fewer requests at once",
 }
@@ -32,6 +33,13 @@ NO_KEY: Final = (
     "; no API key was sent: set TRIVIUM_API_KEY, or give the model one (OPENAI_API_KEY and its like are sent to their "
     "own provider only)"
 )
+BAD_KEY: Final = (
+    "API_KEY_INVALID",  # Gemini, with status 400
+    "API key not valid",
+    "Incorrect API key provided",  # xAI, with status 400
+)
+NO_TOOLS: Final = ("does not support tools", "No endpoints found that support tool use")
+"""What Ollama and OpenRouter say of models without native tool calls."""
 NO_MONEY: Final = (
     "insufficient_quota",
     "billing_hard_limit_reached",
@@ -112,7 +120,8 @@ def refusal(
         text += f" (request {request_id})"
     if status in (400, 413, 422, 500) and (found := overflow(raw)) is not None:
         return ContextOverflowError(f"{text}; {shorten}", raw, status, *found, request_id)
-    kind, hint = _kind(status, raw), _hint(status, raw).format(setting=setting)
+    kind = _kind(status, raw)
+    hint = _hint(kind, status, headers, raw).replace("{setting}", setting)
     if kind is ProviderAuthenticationError and not has_key:
         hint = NO_KEY
     seconds = seconds_to_wait(headers, raw) if kind is ProviderBusyError else 0.0
@@ -137,17 +146,22 @@ def _first(patterns: tuple[re.Pattern[str], ...], raw: str) -> int:
 def _kind(status: int, raw: str) -> type[ProviderStatusError]:
     if status == 402 or any(sign in raw for sign in NO_MONEY):
         return ProviderQuotaError
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and any(sign in raw for sign in BAD_KEY)):
         return ProviderAuthenticationError
     return ProviderBusyError if status in STATUSES else ProviderStatusError
 
 
-def _hint(status: int, raw: str) -> str:
-    """Return the advice for an error status."""
-    if any(sign in raw for sign in NO_MONEY):
+def _hint(kind: type[ProviderStatusError], status: int, headers: Mapping[str, str], raw: str) -> str:
+    """Return the advice for a refusal."""
+    if kind is ProviderQuotaError:
         return HINTS[402]
+    if kind is ProviderAuthenticationError:
+        return HINTS[403 if status == 403 else 401]
     if status >= 500:
         return "; try again later, or look into the server's log"
     if status < 400:
-        return "; check {setting}"
+        where = headers.get("location", "").partition("?")[0][:200]
+        return f" and points to {where}; check {{setting}}" if where else "; check {setting}"
+    if any(sign in raw for sign in NO_TOOLS):
+        return "; try capabilities=Capabilities(tools=False), or another model"
     return HINTS.get(status, "; change what it says is wrong, or try another model")

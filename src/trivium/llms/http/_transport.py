@@ -12,6 +12,7 @@ from trivium.commander import wait
 from trivium.exceptions import (
     ConfigurationError,
     MalformedAnswerError,
+    ProviderAuthenticationError,
     ProviderConnectionError,
     ProviderError,
     ProviderQuotaError,
@@ -154,8 +155,9 @@ class Transport:
                     yield _with_spent(delta, spent)
                 return
             except ProviderError as error:
-                is_refused = isinstance(error, ProviderStatusError) and error.status == 401
-                is_refused = is_refused or isinstance(error, ProviderQuotaError)
+                is_refused = isinstance(error, ProviderQuotaError)
+                if isinstance(error, ProviderAuthenticationError):
+                    is_refused = error.status != 403  # that may be of the country, or of the model
                 if not begun and is_refused and self._keys.refuse(key):
                     continue
                 self._redact(error, key, headers)

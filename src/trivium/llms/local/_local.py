@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, ContextOverflowError, EngineError, ModelError
 from trivium.llms._chat_model import ChatModel
-from trivium.llms._parameters import common_names
+from trivium.llms._parameters import check_spelling, common_names
 from trivium.llms._protocol import Delta, Finish, Logprobs, Request
 from trivium.llms.local._constraints import CallList, Constraint, Envelope, chat_messages, constraint, grammar
 from trivium.llms.local._engine import Engine, EngineSettings, Meanwhile, load_engine, physical_cores
@@ -97,8 +97,10 @@ class LocalModel(ChatModel):
             ModelNotFoundError: the model file is not there.
             EngineError: the engine does not start, or stopped.
             ContextOverflowError: the messages do not fit into the context.
+            ArgumentTypeError: a sampling parameter is misspelt.
         """
         chosen = common_names(self.gen_params, request.parameters)
+        check_spelling(chosen, ())
         form = constraint(request, bool(chosen.pop("parallel_tool_calls", False)))
         chunks = self._load().complete(_body(request, form, chosen))
         try:

@@ -21,8 +21,8 @@ class Capabilities(NamedTuple):
         strict_schema: answers can be constrained to a JSON schema.
         images: the model accepts images; None if unknown. For information only: images are always sent.
         reasoning: the model reasons before it answers.
-        refused: parameters that are not sent because the model's servers refuse them; all are sent if the parameter
-            `reasoning_effort` is "none".
+        refused: parameters that are not sent because the model's servers refuse them; to a model that reasons, all are
+            sent if the parameter `reasoning_effort` is "none".
         extra: parameters of open models that its servers accept, such as `top_k`.
         max_tokens: name of the parameter for the longest answer in the chat format.
         context: tokens of input and output together; None if unknown.
@@ -45,7 +45,8 @@ class Capabilities(NamedTuple):
             >>> capabilities_of("o3").without_refused({"temperature": 0, "max_tokens": 9})
             {'max_tokens': 9}
         """
-        if not self.refused or parameters.get("reasoning_effort") == "none":
+        thinks_not = self.reasoning and parameters.get("reasoning_effort") == "none"
+        if not self.refused or thinks_not:
             return dict(parameters)
         return {name: value for name, value in parameters.items() if name not in self.refused}
 
@@ -58,6 +59,7 @@ _THINKS: Final = Capabilities(
     max_tokens="max_completion_tokens",
 )
 _SEES: Final = Capabilities(images=True)
+_SAYS: Final = Capabilities(refused=frozenset({"reasoning_effort", "verbosity"}))
 _THINKS_OPENLY: Final = Capabilities(reasoning=True)
 _OWN_SAMPLING: Final = frozenset({"session_id", "skip_special_tokens", "top_k"})
 
@@ -69,10 +71,10 @@ _FAMILIES: Final = (
     (r"gpt-5(\.[1-3])?(-|$)|gpt-5\.4-(mini|nano)", _THINKS._replace(context=400_000)),
     (r"gpt-[5-9]", _THINKS._replace(context=1_000_000)),
     (r"o[1-9](-|$)", _THINKS._replace(context=200_000)),
-    (r"gpt-4\.1", _SEES._replace(context=1_000_000)),
-    (r"(gpt-4o|chatgpt-4o|gpt-4-turbo)", _SEES._replace(context=128_000)),
-    (r"gpt-4(-|$)", Capabilities(strict_schema=False, images=False, context=8_192)),
-    (r"gpt-3\.5", Capabilities(strict_schema=False, images=False, context=16_385)),
+    (r"gpt-4\.1", _SAYS._replace(images=True, context=1_000_000)),
+    (r"(gpt-4o|chatgpt-4o|gpt-4-turbo)", _SAYS._replace(images=True, context=128_000)),
+    (r"gpt-4(-|$)", _SAYS._replace(strict_schema=False, images=False, context=8_192)),
+    (r"gpt-3\.5", _SAYS._replace(strict_schema=False, images=False, context=16_385)),
     (r"gpt-oss", _THINKS_OPENLY._replace(parallel_tool_calls=False, images=False, context=131_072)),
     (r"claude-[3-9a-z]", _SEES._replace(context=200_000)),
     (r"gemini-", _SEES._replace(reasoning=True, context=1_000_000)),
@@ -97,3 +99,14 @@ def capabilities_of(model: str) -> Capabilities:
     """
     name = model.lower().rpartition("/")[2]
     return next((found for pattern, found in _FAMILIES if re.match(pattern, name)), _PLAIN)
+
+
+def has_short_ids(model: str) -> bool:
+    """Tell whether ids of tool calls are nine letters and digits: in the templates of Mistral's models, wherever they
+    run (mistral-common 1.13).
+
+    Example:
+        >>> has_short_ids("mistralai/Devstral-Small"), has_short_ids("gpt-5")
+        (True, False)
+    """
+    return re.search(r"stral|mixtral", model.lower()) is not None

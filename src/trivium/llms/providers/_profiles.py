@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from trivium.exceptions import ConfigurationError
+from trivium.llms._parameters import COMMON_PARAMETERS
 from trivium.llms.wire._openai_chat import OPENAI, Dialect
 
 
@@ -25,6 +26,7 @@ class Profile(NamedTuple):
         other_key: a second environment variable of its key.
         default: the model to use if only the key is set; "" for none.
         responses: True if reasoning models are called by OpenAI's Responses interface, which preserves their reasoning.
+        address_key: environment variable of an address that goes before the provider's own; "" for none.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Profile(NamedTuple):
     default: str = ""
     responses: bool = False
     other_key: str = ""
+    address_key: str = ""
 
     def environment_key(self) -> str:
         """Return the provider's key from its environment variables, or ""."""
@@ -46,7 +49,7 @@ class Profile(NamedTuple):
         """Choose the key for requests to an address: the one rule of all clients.
 
         The given key comes first, then `$TRIVIUM_API_KEY`, then the provider's own variables, which are sent to the
-        provider's own address only. "" is no key, for servers that need none.
+        provider's own address only, and to that of `address_key`. "" is no key, for servers that need none.
 
         Args:
             url: the address.
@@ -57,12 +60,19 @@ class Profile(NamedTuple):
             ConfigurationError: the provider needs a key, and there is none.
         """
         key = given or os.environ.get("TRIVIUM_API_KEY", "").strip()
-        if key or not self.key or not self.is_home(url):
+        if key or not self.key:
             return key
-        if key := self.environment_key():
+        is_home, named = self.is_home(url), self.environment_address()
+        if (is_home or (named and _origin(url) == _origin(named))) and (key := self.environment_key()):
             return key
+        if not is_home:
+            return ""
         names = " or ".join(filter(None, ("TRIVIUM_API_KEY", self.key, self.other_key)))
         raise ConfigurationError(f"{self.url or self.name} needs an API key: set {names}, or give {argument}=")
+
+    def environment_address(self) -> str:
+        """Return the address that the environment names, or ""."""
+        return os.environ.get(self.address_key, "").strip() if self.address_key else ""
 
     def is_home(self, url: str) -> bool:
         """Tell whether an address is the provider's own, to which its key may be sent."""
@@ -72,19 +82,18 @@ class Profile(NamedTuple):
         """Return the base address for a model, without the path of an interface.
 
         Args:
-            base_url: the address that the user gave; None: the provider's own.
+            base_url: the address that the user gave; None: that of the environment, else the provider's own.
             model: name of the model, which is part of Azure's older addresses.
 
         Raises:
             ConfigurationError: each customer has an address of their own, and none was given.
         """
         if self.url:
-            return self.url if base_url is None else base_url
-        base_url = base_url or os.environ.get("AZURE_OPENAI_ENDPOINT") or ""
+            return self.environment_address() or self.url if base_url is None else base_url
+        base_url = base_url or self.environment_address()
         if not base_url:
-            raise ConfigurationError(
-                f"a model of {self.name} needs its address: set AZURE_OPENAI_ENDPOINT, or base_url="
-            )
+            variable = f"set {self.address_key}, or " if self.address_key else "give "
+            raise ConfigurationError(f"a model of {self.name} needs its address: {variable}base_url=")
         parts = urlsplit(base_url)
         if parts.path.strip("/"):
             return base_url
@@ -96,6 +105,18 @@ class Profile(NamedTuple):
 _CONTENT: Final = Dialect(reasoning="reasoning_content")
 _REASONING: Final = Dialect(reasoning="reasoning")
 _STRICT: Final = Dialect(strict=True)
+_MISTRAL: Final = Dialect(
+    usage=False,
+    max_tokens="max_tokens",
+    seed="random_seed",
+    refused=COMMON_PARAMETERS - {
+        "frequency_penalty", "logprobs", "max_tokens", "metadata", "min_tokens", "n", "parallel_tool_calls",
+        "presence_penalty", "random_seed", "reasoning_effort", "repetition_penalty", "response_format", "stop",
+        "temperature", "tool_choice", "top_k", "top_logprobs", "top_p",
+    },
+    short_ids=True,
+)  # fmt: skip
+"""The request of mistralai 3.7, and the ids of calls of mistral-common 1.13."""
 
 COMPATIBLE: Final = Profile("compatible", "http://localhost")
 """An unknown server that speaks OpenAI's chat format."""
@@ -111,6 +132,7 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
                 dialect=_STRICT,
                 default="gpt-5-mini",
                 responses=True,
+                address_key="OPENAI_BASE_URL",
             ),
             Profile(
                 "anthropic",
@@ -128,7 +150,14 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
                 default="gemini-3.8-flash",
                 other_key="GOOGLE_API_KEY",
             ),
-            Profile("azure", "", "AZURE_OPENAI_API_KEY", dialect=_STRICT, key_header="api-key"),
+            Profile(
+                "azure",
+                "",
+                "AZURE_OPENAI_API_KEY",
+                dialect=_STRICT,
+                key_header="api-key",
+                address_key="AZURE_OPENAI_ENDPOINT",
+            ),
             Profile(
                 "openrouter",
                 "https://openrouter.ai/api/v1",
@@ -154,7 +183,7 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
                 "mistral",
                 "https://api.mistral.ai/v1",
                 "MISTRAL_API_KEY",
-                dialect=Dialect(usage=False, max_tokens="max_tokens"),
+                dialect=_MISTRAL,
                 default="mistral-medium-latest",
             ),
             Profile("xai", "https://api.x.ai/v1", "XAI_API_KEY", default="grok-4.7", responses=True),

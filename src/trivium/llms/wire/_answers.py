@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 import jiter
 
-from trivium.exceptions import MalformedAnswerError, ProviderError
+from trivium.exceptions import MalformedAnswerError, ProviderConnectionError, ProviderError
 from trivium.llms._protocol import Delta, Logprobs, TokenLogprob
 from trivium.llms.wire._events import EventDecoder, check_size
 from trivium.schema import JSONValue, Usage
@@ -136,7 +136,7 @@ class AnswerReader:
         if self._events is None:
             yield from self._whole()
         else:
-            yield from self._read(self._events.end())
+            yield from self._read(map(_checked_last, self._events.end()))
         try:
             yield from self._message.end(self.done)
         except ProviderError as error:
@@ -161,7 +161,7 @@ class AnswerReader:
             text = body[:RAW_BYTES].decode("utf-8", "replace")
             raise MalformedAnswerError("the server sent a web page instead of an answer: check base_url", text)
         if not body:
-            raise MalformedAnswerError(f"the server sent an empty answer: {CHECK}")
+            raise ProviderConnectionError(f"the server sent an empty answer: {CHECK}")
         self.done = True
         answer = _json(body)
         events = answer if isinstance(answer, list) else []
@@ -191,11 +191,29 @@ def _json(data: bytes) -> JSONValue:
             raise MalformedAnswerError(f"the server sent something that is not JSON: {CHECK}", text) from error
 
 
+def _checked_last(data: bytes) -> bytes:
+    """Return the last event if its end has arrived."""
+    if not data.startswith(b"[DONE]"):
+        try:
+            _json(data)
+        except MalformedAnswerError as error:
+            raise ProviderConnectionError(f"the server's answer broke off; {AGAIN}", error.raw) from None
+    return data
+
+
 def _as_object(value: JSONValue, data: bytes) -> ParsedObject:
     if not isinstance(value, dict):
         text = data.decode("utf-8", "replace")
         raise MalformedAnswerError(f"the server sent JSON that is no answer: {CHECK}", text)
     return value
+
+
+def unfinished(is_begun: bool, is_marked: bool) -> ProviderError:
+    """Return the error of an answer without a reason for its end. One without the mark of its end broke off, as a
+    connection does: the same request may be made again."""
+    what = "the server's answer broke off" if is_begun else "the server sent no answer"
+    kind = MalformedAnswerError if is_marked else ProviderConnectionError
+    return kind(f"{what}; {AGAIN}")
 
 
 def error_text(answer: JSONValue, depth: int = 3) -> str:

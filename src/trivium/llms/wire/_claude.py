@@ -11,7 +11,7 @@ import jiter
 from trivium.exceptions import MalformedAnswerError, ProviderStatusError
 from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, ToolCallPart
 from trivium.llms.http._refusals import refusal
-from trivium.llms.wire._answers import AGAIN, ParsedObject
+from trivium.llms.wire._answers import AGAIN, ParsedObject, unfinished
 from trivium.llms.wire._claude_request import FORM, THOUGHTS
 from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_count, get_dict, get_dicts, get_text
 from trivium.schema import Usage
@@ -280,8 +280,7 @@ class ClaudeMessageReader:
         if self.usage is not None:
             yield self.usage
         if self._reason is None and not ((done or self.over) and self._any):
-            what = "the server's answer broke off" if self._any else "the server sent no answer"
-            raise MalformedAnswerError(f"{what}; {AGAIN}")
+            raise unfinished(self._any, done or self.over)
         if self._reason == "error":
             raise MalformedAnswerError(f"the server gave up in the middle of the answer; {AGAIN}")
         if self._reason == "content_filter" and (self._ids or not self._any):

@@ -18,6 +18,7 @@ from trivium.llms.wire._fields import (
     arguments_of,
     called_tool,
     data_of,
+    leave_out,
     object_of,
     own_state,
 )
@@ -47,6 +48,8 @@ class ClaudeAbilities(NamedTuple):
         samples: the model accepts temperature, top_p and top_k.
         can_be_forced: the model can be forced to call a tool.
         max_tokens: default for the longest answer, in tokens.
+        has_effort: the model accepts `effort`.
+        samples_both: the model accepts temperature and top_p together.
     """
 
     has_schemas: bool
@@ -54,18 +57,22 @@ class ClaudeAbilities(NamedTuple):
     samples: bool
     can_be_forced: bool
     max_tokens: int
+    has_effort: bool = True
+    samples_both: bool = True
 
     @classmethod
     def of(cls, model: str) -> ClaudeAbilities:
         """Return the abilities of a model by its name; for an unknown model, those that every server has."""
         name = model.lower()
         if _OLDER.search(name):
-            return cls(has_schemas=False, is_strict=False, samples=True, can_be_forced=True, max_tokens=4096)
+            return cls(False, False, samples=True, can_be_forced=True, max_tokens=4096, has_effort=False)
         if found := _VERSION.search(name):
             version = int(found[2]), int(found[3] or 0)
             new = version >= (4, 5)
             can_be_forced = version <= (5, 0) or found[1] == "haiku"
-            return cls(new, new, version < (4, 7), can_be_forced, max_tokens=32_000 if new else 8192)
+            has_effort = version >= ((4, 5) if found[1] == "opus" else (4, 6))
+            longest = 32_000 if new else 8192
+            return cls(new, new, version < (4, 7), can_be_forced, longest, has_effort, version < (4, 1))
         return cls(has_schemas=False, is_strict=True, samples=True, can_be_forced=True, max_tokens=8192)
 
 
@@ -109,6 +116,7 @@ def claude_body(
     abilities = ClaudeAbilities.of(model)
     left_out = _NOT_THERE if abilities.samples else _NOT_THERE | _SAMPLING
     body = {name: value for name, value in parameters.items() if name not in left_out}
+    _translate(body, abilities, model)
     _rename(body, None if names.answer else _enforced_schema(abilities, request.output_schema))
     thinking = object_of(body, "thinking")
     body.setdefault("max_tokens", abilities.max_tokens + int(thinking.get("budget_tokens") or 0))
@@ -137,6 +145,23 @@ def claude_body(
             choice["disable_parallel_tool_use"] = True
         body["tool_choice"] = choice
     return body
+
+
+def _translate(body: Body, abilities: ClaudeAbilities, model: str) -> None:
+    """Translate values of other interfaces; what has no counterpart is left out."""
+    effort, tier = body.get("reasoning_effort"), body.get("service_tier")
+    if effort == "none":  # it thinks only if `thinking` says so
+        del body["reasoning_effort"]
+    elif not abilities.has_effort:
+        leave_out(body, "reasoning_effort", model)
+    elif effort == "minimal":
+        body["reasoning_effort"] = "low"
+    if tier == "default":
+        body["service_tier"] = "standard_only"
+    elif tier not in ("auto", "standard_only"):
+        leave_out(body, "service_tier", model)
+    if "temperature" in body and not abilities.samples_both:
+        leave_out(body, "top_p", model)
 
 
 def _rename(body: Body, schema: ChatMessage | None) -> None:

@@ -19,16 +19,19 @@ class _OpenSchema(Exception):
     """A schema that no decoder can enforce."""
 
 
-def closed_schema(schema: Mapping[str, object], formats: Collection[str]) -> dict[str, Any] | None:
+def closed_schema(
+    schema: Mapping[str, object], formats: Collection[str], may_recur: bool = False
+) -> dict[str, Any] | None:
     """Convert a schema to one that a constrained decoder accepts; None if that is impossible.
 
     Objects are closed. Keywords that not every decoder knows, such as `minimum`, move to the description; the caller
-    checks them. It is impossible for an object with any keys, a value of any type, a recursive type, and a reference to
-    anything but a definition in `$defs`.
+    checks them. It is impossible for an object with any keys, a value of any type, a reference to anything but a
+    definition in `$defs`, and for most decoders a recursive type.
 
     Args:
         schema: the schema.
         formats: the formats of texts that the decoder knows.
+        may_recur: the decoder takes recursive types, as OpenAI's does.
 
     Example:
         >>> age = {"type": "integer", "minimum": 0}
@@ -39,7 +42,7 @@ def closed_schema(schema: Mapping[str, object], formats: Collection[str]) -> dic
     try:
         found = _closed(schema, formats)
         closed = {name: _closed(each, formats) for name, each in definitions.items()}
-        _refuse_circles(found, closed, (), set())
+        _check_references(found, closed, (), set(), may_recur)
         if closed:
             found["$defs"] = closed
     except (_OpenSchema, RecursionError):
@@ -90,20 +93,23 @@ def _close(found: dict[str, object], given: dict[str, object], formats: Collecti
     found["additionalProperties"] = False
 
 
-def _refuse_circles(node: object, definitions: Mapping[str, object], within: tuple[str, ...], free: set[str]) -> None:
-    """Refuse a reference that leads to itself, or to no definition; `free`: the definitions that have none."""
+def _check_references(
+    node: object, definitions: Mapping[str, object], within: tuple[str, ...], checked: set[str], may_recur: bool
+) -> None:
+    """Refuse a reference to no definition, and one that leads to itself; `checked`: the definitions without these."""
     if isinstance(node, list):
         for each in cast("list[Any]", node):
-            _refuse_circles(each, definitions, within, free)
+            _check_references(each, definitions, within, checked, may_recur)
     if not isinstance(node, dict):
         return
     for name, value in cast("dict[str, Any]", node).items():
         if name != "$ref" or not isinstance(value, str):
-            _refuse_circles(value, definitions, within, free)
+            _check_references(value, definitions, within, checked, may_recur)
             continue
         target = value.removeprefix(_DEFINED)
-        if target == value or target in within or target not in definitions:
+        is_circle = target in within
+        if target == value or target not in definitions or (is_circle and not may_recur):
             raise _OpenSchema
-        if target not in free:
-            _refuse_circles(definitions[target], definitions, (*within, target), free)
-            free.add(target)
+        if target not in checked and not is_circle:
+            _check_references(definitions[target], definitions, (*within, target), checked, may_recur)
+            checked.add(target)

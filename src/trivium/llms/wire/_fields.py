@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, cast
@@ -15,7 +16,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.llms._protocol import ChatMessage, Request
 from trivium.llms.wire._answers import ParsedObject, replace_surrogates
 from trivium.llms.wire._tool_names import legal_names
-from trivium.schema import JSONValue
+from trivium.schema import JSONValue, NoEffectWarning
 
 _RELEASE: Final = re.compile(r"[-@](\d{8}|\d{4}-\d\d-\d\d|latest|\d{3}|(preview|exp)\b.*)$")
 _MADE_UP: Final = re.compile(r"\b(call|gemini)_[0-9a-f]{12}\b")
@@ -111,6 +112,16 @@ def add_tools(body: Body, tools: Sequence[Body]) -> None:
     own = {_tool_name(tool) for tool in tools} - {None}
     if both := [*(each for each in cast("list[Body]", given) if _tool_name(each) not in own), *tools]:
         body["tools"] = both
+
+
+def leave_out(parameters: Body, name: str, model: str) -> None:
+    """Remove a parameter that a model's interface does not take, or not with this value, and warn of it.
+
+    Raises:
+        NoEffectWarning: as a warning.
+    """
+    if (value := parameters.pop(name, None)) is not None:
+        warnings.warn(f"{model} takes no {name}={value!r}: it is not sent", NoEffectWarning, stacklevel=2)
 
 
 def _tool_name(tool: Mapping[str, Any]) -> object:
@@ -216,7 +227,11 @@ class Data(NamedTuple):
 
 
 def data_of(part: ChatMessage) -> Data | None:
-    """Return the file in a part `image_url`, `file` or `input_audio` of a chat message; None for any other part."""
+    """Return the file in a part `image_url`, `file` or `input_audio` of a chat message; None for any other part.
+
+    Raises:
+        ConfigurationError: the file is empty.
+    """
     kind = part.get("type")
     value: Any = part.get(str(kind))
     held: dict[str, Any] = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {"url": value}
@@ -226,9 +241,11 @@ def data_of(part: ChatMessage) -> Data | None:
         return None
     where = str(held.get("url") or held.get("file_data") or "")
     name, file_id = str(held.get("filename") or ""), str(held.get("file_id") or "")
+    mime, _, data = where.removeprefix("data:").partition(";base64,")
+    if not file_id and (not where or (where.startswith("data:") and not data)):
+        raise ConfigurationError(f"the file {name or mime} of a message is empty: leave it out, or give its content")
     if not where.startswith("data:"):
         return Data(url=where, file_id=file_id, name=name)
-    mime, _, data = where.removeprefix("data:").partition(";base64,")
     return Data(mime, data, name=name)
 
 

@@ -17,7 +17,7 @@ from trivium.llms._protocol import (
     ToolCallPart,
 )
 from trivium.llms.http._refusals import refusal
-from trivium.llms.wire._answers import AGAIN, ParsedObject
+from trivium.llms.wire._answers import AGAIN, ParsedObject, unfinished
 from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_count, get_dict, get_dicts, get_text
 from trivium.llms.wire._gemini_request import FORM, MADE_UP
 from trivium.schema import Usage
@@ -60,7 +60,7 @@ class GeminiMessageReader:
         self._prose: list[str] = []  # said beside an answer that should be the arguments of a tool
         self.usage: Usage | None = None
         self._reason: str | None = None
-        self._why = ""
+        self._why = self._file = ""
         self.over = self._any = self._answered = False
 
     def read(self, chunk: ParsedObject) -> Iterator[Delta]:
@@ -106,6 +106,7 @@ class GeminiMessageReader:
         if signature:
             signed: ParsedObject = {"text": text, "thoughtSignature": signature}
             self._signed.append({**signed, "thought": True} if is_thought else signed)
+        self._file = get_text(get_dict(part, "inlineData"), "mimeType") or self._file
         if text:
             self._any = True
             if self._names.answer and not is_thought:
@@ -163,11 +164,12 @@ class GeminiMessageReader:
         if self.usage is not None:
             yield self.usage
         if self._reason is None and not (done and self._any):
-            what = "the server's answer broke off" if self._any else "the server sent no answer"
-            raise MalformedAnswerError(f"{what}; {AGAIN}")
+            raise unfinished(self._any, done)
         if self._reason == "content_filter" and (self._ids or not self._any):
             why = f": {self._why}" if self._why else ""
             raise MalformedAnswerError(f"the provider's filter stopped the answer{why}; ask in another way")
+        if not self._any and self._file:
+            raise MalformedAnswerError(f"the model answered with a file ({self._file}), not in words; ask for text")
         if not self._any:
             raise MalformedAnswerError(f"the server sent no answer (it stopped with '{self._reason}'); {AGAIN}")
         is_plain = self._reason in (None, "stop")

@@ -20,6 +20,7 @@ from trivium.llms.wire._fields import (
     called_tool,
     data_of,
     family,
+    leave_out,
     own_state,
 )
 from trivium.llms.wire._written import LEFT_OUT, SYSTEM, Beginning
@@ -40,6 +41,18 @@ _NOT_THERE: Final = COMMON_PARAMETERS - {
     "stop", "store", "temperature", "top_k", "top_logprobs", "top_p",
 }  # fmt: skip
 """Common parameters that the interface does not have; it refuses a request that has them."""
+_TIERS: Final = {"default": "standard", **{each: each for each in ("unspecified", "flex", "standard", "priority")}}
+_BUDGETS: Final = {
+    "none": 0,
+    "minimal": 1024,
+    "low": 1024,
+    "medium": 8192,
+    **dict.fromkeys(("high", "xhigh", "max"), 24_576),
+}
+"""Tokens of reasoning before Gemini 3, by effort: Google's own, in its interface of OpenAI's form."""
+_LEAST: Final = 128
+"""The least budget of a model that always thinks."""
+_LEVELS: Final = {"none": "minimal", "max": "xhigh"}
 _HUMP: Final = re.compile(r"_([a-z])")
 
 
@@ -87,7 +100,7 @@ def gemini_body(
         names: the names of tools and calls at the server.
         before: the messages that were written before, see `gemini_beginning`.
     """
-    body, config = _settings(parameters)
+    body, config = _settings(model, parameters)
     before = (before or gemini_beginning(model, request)).with_names(names.tools)
     called = {call_id: name for each in before.called for call_id, name in each.named.items()}
 
@@ -114,14 +127,20 @@ def gemini_body(
     return body
 
 
-def _settings(parameters: Parameters) -> tuple[Body, Body]:
+def _settings(model: str, parameters: Parameters) -> tuple[Body, Body]:
     """Split parameters into the request's own fields and its generation config."""
     body, config = Body(), Body()
     given = {name: value for name, value in parameters.items() if name not in _NOT_THERE}
     if stop := given.pop("stop", None):
         given["stop"] = [stop] if isinstance(stop, str) else list(stop)
     if (effort := given.pop("reasoning_effort", None)) is not None:
-        config["thinkingConfig"] = {"thinkingLevel": effort}
+        config["thinkingConfig"] = _thinking(model, str(effort))
+    if (tier := given.get("service_tier")) == "auto":  # what happens without it
+        del given["service_tier"]
+    elif (known := _TIERS.get(str(tier))) is not None:
+        given["service_tier"] = known
+    else:
+        leave_out(given, "service_tier", model)
     asked, top = given.pop("logprobs", None), given.pop("top_logprobs", None)
     if asked is not None and asked is not False:
         config["responseLogprobs"] = True
@@ -133,6 +152,12 @@ def _settings(parameters: Parameters) -> tuple[Body, Body]:
         is_merged = isinstance(value, Mapping) and name in place
         place[name] = {**place[name], **cast("ChatMessage", value)} if is_merged else value
     return body, config
+
+
+def _thinking(model: str, effort: str) -> Body:
+    if not 0 < _version(model) < 3 or effort not in _BUDGETS:
+        return {"thinkingLevel": _LEVELS.get(effort, effort)}
+    return {"thinkingBudget": max(_BUDGETS[effort], _LEAST if "pro" in family(model) else 0)}
 
 
 def _declaration(tool: ToolSpec, names: CallNames) -> Body:

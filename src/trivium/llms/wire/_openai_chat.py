@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from trivium.exceptions import MalformedAnswerError
-from trivium.llms._protocol import (
-    ChatMessage,
-    Delta,
-    Finish,
-    Parameters,
-    Reasoning,
-    ReasoningState,
-    Request,
-    ToolCallPart,
-)
+from trivium.llms._protocol import ChatMessage, Delta, Finish, Parameters, Reasoning, ReasoningState, Request
 from trivium.llms.wire._answers import (
     AGAIN,
     CHECK,
@@ -25,11 +18,12 @@ from trivium.llms.wire._answers import (
     ParsedObject,
     dict_or_empty,
     error_text,
-    json_text,
     logprobs_of,
     replace_surrogates,
+    unfinished,
 )
-from trivium.llms.wire._fields import Body, CallNames, add_tools, fresh_id, get_dicts, is_json, own_state
+from trivium.llms.wire._fields import Body, CallNames, add_tools, get_dicts, leave_out, own_state
+from trivium.llms.wire._openai_calls import CallReader
 from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._tool_names import legal
@@ -39,6 +33,9 @@ from trivium.schema import JSONValue, ToolSpec, Usage
 FORM: Final = "openai-chat"
 _PLAIN: Final = {"role", "content"}
 ROLES: Final = {"system", "developer", "user", "assistant", "tool", "function"}
+_OURS: Final = {"call", "came_as"}
+"""Keys of items of a state that are no reasoning details."""
+_SHORT: Final = re.compile(r"[a-zA-Z0-9]{9}")
 CUT_SHORT: Final = {"length", "content_filter"}
 
 
@@ -48,12 +45,15 @@ class Dialect(NamedTuple):
     Args:
         usage: the server accepts `stream_options`, which request the usage of a streamed answer.
         reasoning: the key under which it expects the model's reasoning back: "reasoning_content", "reasoning", or
-            "reasoning_details" for the list that it sent; "" sends none.
+            "reasoning_details" for the list that it sent; "" is the key under which it came.
         schema: the server constrains answers to a JSON schema. Otherwise a JSON object is requested, and a system
             message holds the schema.
         max_tokens: name of the parameter for the longest answer; "": the name for the model's family.
         strict: a schema whose objects require all their keys is closed and sent as a strict one, which the server
             enforces. Otherwise it is sent as it is.
+        seed: name of the parameter for the seed.
+        refused: common parameters that it does not have; a request that has them is refused.
+        short_ids: it takes only ids of tool calls that are nine letters and digits, as Mistral's models do.
     """
 
     usage: bool = True
@@ -61,6 +61,9 @@ class Dialect(NamedTuple):
     schema: bool = True
     max_tokens: str = ""
     strict: bool = False
+    seed: str = "seed"
+    refused: frozenset[str] = frozenset()
+    short_ids: bool = False
 
 
 OPENAI: Final = Dialect()
@@ -87,6 +90,10 @@ def chat_body(
     body = dict(parameters)
     if dialect.max_tokens and "max_tokens" in body:
         body[dialect.max_tokens] = body.pop("max_tokens")
+    if "seed" in body:
+        body[dialect.seed] = body.pop("seed")
+    for name in sorted(dialect.refused & body.keys()):
+        leave_out(body, name, model)
     wanted = body.get("logprobs")
     if isinstance(wanted, int) and not isinstance(wanted, bool):  # older interfaces: the number of tokens wanted
         body.setdefault("top_logprobs", wanted)
@@ -122,7 +129,7 @@ def chat_body(
 
 def form_of(model: str, dialect: Dialect) -> Hashable:
     """Identify the form of messages: those of one form and of the same names of tools are written alike."""
-    return FORM, model, dialect.reasoning
+    return FORM, model, dialect.reasoning, dialect.short_ids
 
 
 def _message(message: ChatMessage, model: str, names: CallNames, dialect: Dialect) -> Body:
@@ -140,10 +147,16 @@ def _message(message: ChatMessage, model: str, names: CallNames, dialect: Dialec
         found["name"] = names.tools.get(name) or legal(str(name))
     if isinstance(found.get("content"), list):
         found["content"] = [_part(part) for part in parts_of(found["content"])]
+    state = own_state(message, FORM, model)
     if calls := found.get("tool_calls"):
-        found["tool_calls"] = [_call(call, names) for call in calls]
-    if role == "assistant" and dialect.reasoning:
-        found |= _thoughts(message, thoughts, model, dialect.reasoning)
+        extras = {item["call"]: {"extra_content": item["extra_content"]} for item in state if "call" in item}
+        found["tool_calls"] = [{**_call(call, names), **extras.get(call.get("id"), {})} for call in calls]
+        if dialect.short_ids:
+            found["tool_calls"] = [{**call, "id": short_id(call["id"])} for call in found["tool_calls"]]
+    if dialect.short_ids and "tool_call_id" in found:
+        found["tool_call_id"] = short_id(found["tool_call_id"])
+    if role == "assistant":
+        found |= _thoughts(state, thoughts, dialect.reasoning)
     return found
 
 
@@ -151,17 +164,31 @@ def _call(call: ChatMessage, names: CallNames) -> Body:
     return {"id": call.get("id"), "type": "function", "function": sent_function(call, names)}
 
 
+def short_id(call_id: object) -> str:
+    """Return an id of nine letters and digits for the id of a call, always the same one.
+
+    Example:
+        >>> short_id("a1B2c3D4e"), short_id("call_0123456789ab")
+        ('a1B2c3D4e', '792a7b539')
+    """
+    known = str(call_id)
+    return known if _SHORT.fullmatch(known) else hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:9]
+
+
 def _part(part: Body) -> Body:
     image = part.get("image_url")
     return {**part, "image_url": {"url": image}} if isinstance(image, str) else part
 
 
-def _thoughts(message: ChatMessage, thoughts: object, model: str, key: str) -> Body:
+def _thoughts(state: Sequence[Body], thoughts: object, key: str) -> Body:
+    """Return the model's reasoning under the key of a dialect; `state`: that of this model in this format."""
     if key == "reasoning_details":
-        if details := own_state(message, FORM, model):
-            return {key: list(details)}
+        if details := [item for item in state if not item.keys() & _OURS]:
+            return {key: details}
         key = "reasoning"
-    return {key: thoughts} if thoughts else {}
+    if not key:
+        key = next((item["came_as"] for item in state if "came_as" in item), "")
+    return {key: thoughts} if key and thoughts else {}
 
 
 def chat_tool(tool: ToolSpec, names: Mapping[str, str] = MappingProxyType({})) -> Body:
@@ -186,10 +213,15 @@ class OpenAIMessageReader:
         names: tools' own names, by the names that were sent.
         taken: ids of earlier calls; no call of the answer gets one of them.
         model: the model that answers, for the reasoning that is sent back.
+        keeps_key: the state tells under which key reasoning came.
     """
 
     def __init__(
-        self, names: Mapping[str, str] = MappingProxyType({}), taken: Collection[str] = (), model: str = ""
+        self,
+        names: Mapping[str, str] = MappingProxyType({}),
+        taken: Collection[str] = (),
+        model: str = "",
+        keeps_key: bool = False,
     ) -> None:
         self._calls = CallReader(names, taken)
         self._model = model
@@ -197,6 +229,7 @@ class OpenAIMessageReader:
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
         self._details: list[ParsedObject] = []
+        self._keeps_key, self._came_as = keeps_key, ""  # the key under which reasoning came
         self._speaker: JSONValue = None  # the index of the choice whose text is the answer's
         self.over = self._any = self._spoken = self._refused = False
 
@@ -280,8 +313,10 @@ class OpenAIMessageReader:
         return self._letters.whole(text)
 
     def _thought(self, message: ParsedObject) -> str:
-        thought = _text(message.get("reasoning_content") or message.get("reasoning"))
-        if not thought and isinstance(message.get("content"), list):  # it may stand among the parts
+        key = "reasoning_content" if message.get("reasoning_content") else "reasoning"
+        if thought := _text(message.get(key)):
+            self._came_as = key
+        elif isinstance(message.get("content"), list):  # it may stand among the parts
             parts = get_dicts(message, "content")
             thought = "".join(_text(part.get("thinking")) for part in parts if part.get("type") == "thinking")
         if not isinstance(details := message.get("reasoning_details"), list):
@@ -310,14 +345,16 @@ class OpenAIMessageReader:
         """
         if rest := self._letters.rest():
             yield rest
-        if self._details:
-            yield ReasoningState(FORM, self._model, tuple(self._details))
+        state = [*self._details, *({"call": id, "extra_content": each} for id, each in self._calls.extras.items())]
+        if self._came_as and self._keeps_key:
+            state.append({"came_as": self._came_as})
+        if state:
+            yield ReasoningState(FORM, self._model, tuple(state))
         if self.usage is not None:
             yield self.usage
         reason = self.finish_reason
         if reason is None and not (done and self._any):
-            what = "the server's answer broke off" if self._any else "the server sent no answer"
-            raise MalformedAnswerError(f"{what}; {AGAIN}")
+            raise unfinished(self._any, done)
         check_answer(self._calls, self._spoken, self._any, reason)
         if self._refused:
             reason = "content_filter"
@@ -342,99 +379,6 @@ def check_answer(calls: CallReader, spoken: bool, thought: bool, reason: str | N
         raise MalformedAnswerError(
             f"the answer was cut short within a tool call{why}; ask again, with a larger max_tokens", cut
         )
-
-
-class _Call:
-    """A tool call as far as its parts have arrived."""
-
-    __slots__ = ("arguments", "given", "id", "index", "letters", "name")
-
-    def __init__(self, index: int, given: str, id: str) -> None:
-        self.index, self.given, self.id = index, given, id
-        self.name: str | None = None
-        self.arguments: list[str] = []
-        self.letters = Letters()
-
-    def is_complete(self) -> bool:
-        """Tell whether the arguments are a complete JSON value, which no further part can continue."""
-        return is_json("".join(self.arguments))
-
-
-class CallReader:
-    """Gives each tool call one index and one id, whatever the server sends.
-
-    Args:
-        names: tools' own names, by the names that were sent.
-        taken: ids of earlier calls.
-    """
-
-    def __init__(self, names: Mapping[str, str], taken: Collection[str] = ()) -> None:
-        self._names = names
-        self._taken = set(taken)
-        self._calls: list[_Call] = []
-        self._at: dict[str, _Call] = {}  # by the server's index
-
-    @property
-    def any(self) -> bool:
-        """True if there are calls."""
-        return bool(self._calls)
-
-    def cut_short(self) -> str:
-        """Return the calls as JSON if the arguments of one of them are incomplete; otherwise ""."""
-        if all(call.is_complete() for call in self._calls):
-            return ""
-        return json.dumps([{"name": call.name, "arguments": "".join(call.arguments)} for call in self._calls])
-
-    def read(self, call: ParsedObject, choice: JSONValue = 0, place: int = 0) -> ToolCallPart:
-        """Return the part of a call for a piece that arrived.
-
-        Args:
-            call: the piece.
-            choice: index of its choice.
-            place: its position among the pieces that arrived together.
-        """
-        function = dict_or_empty(call.get("function")) or call
-        given, name, arguments = call.get("id"), function.get("name"), function.get("arguments")
-        given = given if isinstance(given, str) else ""
-        name = name.strip() if isinstance(name, str) else ""
-        if not isinstance(arguments, str):
-            arguments = "" if arguments is None else json_text(arguments)
-        index = call.get("index")
-        key = f"{choice} {index}" if isinstance(index, int | str) else None
-        found = self._begun(key, given, name, place)
-        is_new = found is None
-        if found is None:
-            found = self._new(key, given)
-        arguments = found.letters.whole(arguments)
-        found.arguments.append(arguments)
-        if not found.name and name:
-            found.name = self._names.get(name, name)
-            return ToolCallPart(found.index, found.id if is_new else None, found.name, arguments)
-        return ToolCallPart(found.index, found.id if is_new else None, None, arguments)
-
-    def _begun(self, key: str | None, given: str, name: str, place: int) -> _Call | None:
-        """Return the call that a piece continues; None if it begins a call."""
-        if key is None:  # without an index, an id or a name begins a call, and so does standing beside another
-            found = self._calls[-1] if self._calls and not place else None
-            goes_on = found is not None and (found.given == given if given else not name)
-            return found if goes_on else None
-        found = self._at.get(key)
-        if found is None or (given and name and found.given not in ("", given)):
-            return None
-        # One index for all: a name again is another call where it is another name, or where the first call is whole.
-        repeated = name and not given and found.name is not None
-        if repeated and (self._names.get(name, name) != found.name or found.is_complete()):
-            return None
-        return found
-
-    def _new(self, key: str | None, given: str) -> _Call:
-        id = fresh_id(given, self._taken)
-        self._taken.add(id)
-        call = _Call(len(self._calls), given, id)
-        self._calls.append(call)
-        if key is not None:
-            self._at[key] = call
-        return call
 
 
 def _unpacked(chunk: ParsedObject) -> ParsedObject:

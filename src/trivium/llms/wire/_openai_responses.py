@@ -12,7 +12,6 @@ from typing import Final
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._protocol import ChatMessage, Delta, Finish, Parameters, Reasoning, ReasoningState, Request
 from trivium.llms.wire._answers import (
-    AGAIN,
     CHECK,
     Letters,
     ParsedObject,
@@ -20,9 +19,11 @@ from trivium.llms.wire._answers import (
     error_text,
     logprobs_of,
     replace_surrogates,
+    unfinished,
 )
 from trivium.llms.wire._fields import Body, CallNames, add_tools, own_state
-from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
+from trivium.llms.wire._openai_calls import CallReader, custom_call
+from trivium.llms.wire._openai_chat import check_answer, token_counts
 from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._written import Beginning
@@ -286,6 +287,8 @@ class ResponsesReader:
                 begins = {} if place.id else {"id": item.get("call_id")}
                 yield from self._call_piece(place, {**begins, **name, "arguments": rest})
             place.kept = {"type": "function_call", "call_id": place.id}
+        elif kind == "custom_tool_call":
+            raise custom_call(item)
         elif kind == "message":
             yield from self._message(place, item, came)
         elif kind is not None:
@@ -322,8 +325,7 @@ class ResponsesReader:
             yield self.usage
         is_any = self._spoken or self._calls.any
         if self._reason is None and not (done and is_any):
-            what = "the server's answer broke off" if is_any or self._thought else "the server sent no answer"
-            raise MalformedAnswerError(f"{what}; {AGAIN}")
+            raise unfinished(is_any or self._thought, done)
         check_answer(self._calls, self._spoken, self._thought, self._reason)
         if self._refused:
             yield Finish("content_filter")

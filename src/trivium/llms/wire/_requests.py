@@ -51,7 +51,7 @@ def answer_schema(schema: Mapping[str, Any], can_be_closed: bool) -> Body:
     """
     if "anyOf" in schema or "oneOf" in schema:
         return {"name": "answer", "strict": False, "schema": dict(schema)}
-    closed = closed_schema(schema, OPENAI_FORMATS) if can_be_closed and not is_strict(schema) else None
+    closed = closed_schema(schema, OPENAI_FORMATS, may_recur=True) if can_be_closed and not is_strict(schema) else None
     sent = closed if closed is not None and is_strict(closed) else dict(schema)
     return {"name": "answer", "strict": is_strict(sent), "schema": sent}
 
