@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,9 +61,11 @@ def test_each_line_is_a_turn_and_the_end_of_the_input_ends_it(trivium: Command):
     assert ended == (0, "Hello\nTwo\nlines\n", "")
 
 
-@pytest.mark.parametrize("word", ["q", "quit", "/quit", "BYE", "x"])
-def test_a_word_ends_it_too(trivium: Command, word: str):
-    assert chat(trivium, f"hi\n{word}\nmore\n") == (0, "ok\n", "")
+@pytest.mark.parametrize(
+    ("word", "turns"), [("/quit", 1), ("/exit", 1), ("q", 3), ("x", 3), ("exit", 3), ("BYE", 3), ("/help", 3)]
+)
+def test_two_commands_end_it_and_other_words_are_input(trivium: Command, word: str, turns: int):
+    assert chat(trivium, f"hi\n{word}\nmore\n", answers=["ok"] * turns) == (0, "ok\n" * turns, "")
 
 
 def test_the_last_line_needs_no_line_break_and_any_bytes_are_text(trivium: Command):
@@ -202,6 +205,28 @@ def test_with_a_journal_a_turn_that_was_killed_goes_on_and_later_ones_have_all_t
         assert server.texts()[-1] == [*said, ("user", "third"), ("assistant", "heard 3"), ("user", "fourth")]
         assert chat(trivium, "hi\n", *server.options, "--journal", "runs.db").out == "heard 1\n"
     assert trivium("runs").out.count("done") == 5
+
+
+def test_a_chat_that_is_open_goes_on_with_the_turn_of_another_one_that_was_killed(trivium: Command):
+    def reply(body: dict[str, Any]) -> list[str]:
+        said = [each["content"] for each in body["messages"] if each["role"] == "user"]
+        return [HOLD, "again"] if said[-1] == "second" and len(server.asked) == 2 else [f"heard {len(said)}"]
+
+    session = ("--session", "talk.db")
+    (trivium.folder / "typed").write_text("second\n")
+    with ChatAnswers(reply) as server, (trivium.folder / "typed").open() as typed:
+        first = trivium.start("chat", *server.options, *session, stdin=subprocess.PIPE)
+        assert first.stdin is not None
+        assert first.stdout is not None
+        first.stdin.write("first\n")
+        first.stdin.flush()
+        assert first.stdout.readline() == "heard 1\n"
+        second = trivium.start("chat", *server.options, *session, stdin=typed)
+        server.held = second.kill
+        trivium.end(second)
+        first.stdin.write("third\n")
+        assert trivium.end(first).out == "heard 2\nheard 3\n"
+    assert trivium("runs", "--journal", "talk.db").out.count("done") == 3
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"memory": 3}', '{"memory": [{"content": 1, "nothing": 2}]}', "3"])

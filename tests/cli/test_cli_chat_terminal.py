@@ -95,7 +95,7 @@ def test_what_is_typed_is_answered_and_quit_ends_it(trivium: Command):
     assert "chat: Again" in plain(ended.out)
 
 
-@pytest.mark.parametrize("word", [b"q\r", b"x\r", b"exit\r", b"bye\r", b"/exit\r", CTRL_D])
+@pytest.mark.parametrize("word", [b"q\r", b"x\r", b"exit\r", b"bye\r", b"/exit\r", b"/quit now\r", CTRL_D])
 def test_the_ways_to_leave(trivium: Command, word: bytes):
     ended = talk(trivium, scripted(trivium, "Hello"), (PROMPT, b"hi\r"), ("Hello", b""), (PROMPT, word))
     assert (ended.status, "Traceback" in ended.out) == (0, False)

@@ -378,7 +378,7 @@ def _chat_command(
 ) -> int:
     """Talk to a model until you leave: at a terminal, or one line of stdin a turn.
 
-    q, /quit or the end of the input leaves. At a terminal Ctrl-C stops an answer, and /help shows more commands.
+    /quit or the end of the input leaves. At a terminal Ctrl-C stops an answer, and /help shows more commands.
     """
     from trivium.cli import _chat
 
