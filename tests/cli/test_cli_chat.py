@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Sequence
 from typing import Any
@@ -73,6 +74,17 @@ def test_the_last_line_needs_no_line_break_and_any_bytes_are_text(trivium: Comma
         ended = chat(trivium, "表 naïve\n".encode() + b"bad \xff byte", *server.options)
     assert (ended.status, ended.out) == (0, "ok\nok\n")
     assert [texts[-1][1] for texts in server.texts()] == ["表 naïve", "bad \ufffd byte"]
+
+
+def test_the_mark_of_a_files_encoding_is_no_input(trivium: Command):
+    with ChatAnswers(lambda body: ["o", "k"]) as server:
+        chat(trivium, b"\xef\xbb\xbfhello\r\n", *server.options)
+    assert server.texts() == [[("user", "hello")]]
+
+
+def test_a_closed_input_has_ended(trivium: Command):
+    (trivium.folder / "chat.json").write_text('["ok"]')
+    assert trivium("chat", "--model", "scripted:chat.json", preexec_fn=lambda: os.close(0)) == (0, "", "")
 
 
 def test_what_was_said_and_the_instruction_are_known_in_the_next_turn(trivium: Command):
@@ -173,6 +185,14 @@ def test_a_session_goes_on_where_it_ended(trivium: Command):
     assert [each.name for each in trivium.folder.glob("s.db*")] == ["s.db"]
     assert (trivium.folder / "s.db").stat().st_mode & 0o077 == 0
     assert trivium("runs", "--journal", "s.db").out.count("done") == 2
+
+
+def test_a_session_goes_on_with_another_model(trivium: Command):
+    """What another model has answered stays an answer."""
+    chat(trivium, "I am Ada\n", "--session", "talk.db", answers=["Hello Ada"])
+    with ChatAnswers(lambda body: ["fi", "ne"]) as server:
+        assert chat(trivium, "who am I?\n", *server.options, "--session", "talk.db").status == 0
+    assert ("assistant", "Hello Ada") in server.texts()[0]
 
 
 def test_the_json_of_a_session_is_taken_up(trivium: Command):

@@ -37,6 +37,8 @@ _COMMANDS = {
     "/model": "show the model; /model NAME goes on with another",
     "/docs": "list the documents; /docs PLACE reads another one",
 }
+_NAME = "assistant"
+"""The agent's name with each model: of a session that another one goes on with, the answers stay the agent's own."""
 _MOST_BYTES = 32 << 20
 _READ_SECONDS = 15.0
 
@@ -75,7 +77,7 @@ def run_chat(options: ChatOptions) -> int:
     else:
         model = choose_model(options.model, options.base_url)
         tools = [find_tool(name) for name in options.tools]
-        agent = Agent(model, options.system, tools=tools, name=one_line(model.name))
+        agent = Agent(model, options.system, tools=tools, name=_NAME)
     if options.journal is None:
         made = Conversation(agent, file=options.session)
     else:
@@ -92,7 +94,7 @@ def run_chat(options: ChatOptions) -> int:
 def _chat_on_pipe(conversation: Conversation, *, as_json: bool) -> int:
     """Chat on standard input and output; return the number of turns that failed."""
     if not sys.stdin.isatty() and hasattr(sys.stdin, "reconfigure"):
-        cast("Any", sys.stdin).reconfigure(encoding="utf-8", errors="replace")
+        cast("Any", sys.stdin).reconfigure(encoding="utf-8-sig", errors="replace")
     if as_json:
         return chat_on_lines(conversation, (_JSONLines(),), _write_answer, _write_error)
     return chat_on_lines(
@@ -157,7 +159,7 @@ def reading_agent(options: ChatOptions, terminal: Terminal | None) -> Agent:
     tools = [find_tool(name) for name in options.tools]
 
     def read() -> DocChatAgent:
-        agent = DocChatAgent(config, tools=tools, name=one_line(model.name))
+        agent = DocChatAgent(config, tools=tools, name=_NAME)
         ingest_places(agent, places, _MOST_BYTES, _READ_SECONDS, is_own=True)
         return agent
 

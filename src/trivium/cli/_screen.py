@@ -29,10 +29,13 @@ _OPTIONS = {
 
 
 def prepare() -> None:
-    """Prepare stdout and stderr: any character can be written, pipes are UTF-8, and a closed stream discards all."""
-    sys.stdout, sys.stderr = (
-        os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False) if each is None else each
-        for each in (sys.stdout, sys.stderr)
+    """Prepare stdin, stdout and stderr.
+
+    Any character can be written, and pipes are UTF-8. A closed stream discards all, and as the input it has ended.
+    """
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(os.open(os.devnull, os.O_RDWR), mode, closefd=False) if each is None else each
+        for each, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
     )
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -250,8 +250,11 @@ class Conversation:
     def _take_up(self, file: Path, old: bytes) -> None:
         """Make a journal of the JSON of `state_dict`, and keep that beside it: at no moment is neither there."""
         try:
-            self.module.load_state_dict(json.loads(old), self.session_id)
-        except (ValueError, TypeError, AttributeError, StateError, RecursionError):
+            state = json.loads(old)
+            for each in state["memory"]:  # the answers had the name of their model
+                each["sender"] = "user" if each["sender"] == "user" else self.module.name
+            self.module.load_state_dict(state, self.session_id)
+        except (LookupError, ValueError, TypeError, AttributeError, StateError, RecursionError):
             raise ConfigurationError(f"{file} holds no conversation of this agent: name a new file") from None
         copy = file.with_name(f"{file.name}.old")
         try:
