@@ -177,15 +177,15 @@ def test_a_run_is_replayed_resumed_forked_compared_and_forgotten(failed: Command
     Path(failed.folder, "line").touch()
     assert failed("resume", "order-17", "agents:buyer").out == "I say: Oslo is sunny\n"
     assert failed("replay", "order-17", "agents:buyer", "--json").records[0]["content"] == "I say: Oslo is sunny"
-    forked = failed("fork", "order-17", "b", "--at", "buyer/tool:look", "--edit", "It rains.")
+    forked = failed("fork", "order-17", "b", "--at", "buyer/tool:look", "--edit", "It rains on 👩\u200d🌾.")
     assert (forked.out, forked.status) == ("b\n", 0)
-    assert failed("resume", "b", "agents:buyer", "--journal", "agents:journal").out == "I say: It rains.\n"
+    assert failed("resume", "b", "agents:buyer", "--journal", "agents:journal").out == "I say: It rains on 👩\u200d🌾.\n"
     assert looked(failed) == 1
     assert "forked from order-17" in failed("show", "b").out
     compared = failed("diff", "order-17", "b")
     assert compared.status == 3
     assert compared.out.splitlines() == [
-        "buyer#0/tool:look#0 gave another answer", "- Oslo is sunny", "+ It rains."
+        "buyer#0/tool:look#0 gave another answer", "- Oslo is sunny", "+ It rains on 👩\u200d🌾."
     ]  # fmt: skip
     assert failed("diff", "b", "b").status == 0
     assert json.loads(failed("diff", "b", "b", "--json").out) is None

@@ -16,9 +16,10 @@ from trivium.actions import BaseAction, Tool, ToolCallEvent, ToolResultEvent
 from trivium.agents import Agent
 from trivium.cli._model import choose_model
 from trivium.cli._objects_at import failed, import_object
-from trivium.cli._screen import as_error, one_line, write_line
+from trivium.cli._screen import as_error, write_line
 from trivium.cli._sources import STDIN
 from trivium.commander import EndedEvent, Event
+from trivium.events import safe_line
 from trivium.exceptions import ConfigurationError, TriviumError
 from trivium.journal import Journal
 from trivium.llms import DeltaEvent
@@ -112,7 +113,7 @@ def _model_of(agent: Agent, options: ChatOptions) -> Callable[[str], str]:
     def change(name: str) -> str:
         if name:
             agent.llm = choose_model(name, options.base_url)
-        return f"the model is {one_line(agent.model.name)}"
+        return f"the model is {safe_line(agent.model.name)}"
 
     return change
 
@@ -181,7 +182,7 @@ def find_tool(name: str) -> Any:
         return _make(name, _SHIPPED[name])
     if ":" not in name:
         raise ConfigurationError(
-            f"there is no tool {one_line(name)!r}: give {', '.join(_SHIPPED)}, or your own tool as module:function"
+            f"there is no tool {safe_line(name)!r}: give {', '.join(_SHIPPED)}, or your own tool as module:function"
         )
     found: object = import_object(name, "tool", "tools:add", (Tool, BaseAction, FunctionType))
     if isinstance(found, type) and issubclass(found, BaseAction):
@@ -263,4 +264,4 @@ class _JSONLines:
         elif isinstance(event, ToolResultEvent):
             _write("tool_result", name=self._calls.pop(event.node, ""), result=event.display().text)
         elif isinstance(event, EndedEvent) and event.node in self._calls:
-            _write("tool_error", name=self._calls.pop(event.node), error=one_line(event.data))
+            _write("tool_error", name=self._calls.pop(event.node), error=safe_line(event.data))

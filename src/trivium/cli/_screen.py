@@ -12,6 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from trivium.events import safe_line, safe_text
+
 _ENDLESS = 10_000
 _OPTIONS = {
     "max_bytes": "--max-megabytes",
@@ -58,7 +60,7 @@ class _LogLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; one that cannot be told is reported, as by other handlers, and no error of who logs it."""
         try:
-            write_line(printable(self.format(record)))
+            write_line(safe_text(self.format(record)))
         except Exception:
             self.handleError(record)
 
@@ -87,19 +89,9 @@ def show_json(value: object) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def printable(text: str) -> str:
-    """Return text without characters that control the terminal; a document's text is not to be trusted."""
-    return "".join(each if each.isprintable() or each == "\n" else " " for each in text)
-
-
-def one_line(text: object) -> str:
-    """Return text on one line, without characters that control the terminal."""
-    return printable(" ".join(str(text).split()))
-
-
 def as_error(error: object) -> str:
     """Return the text of an error on one line, with options of the command line in place of arguments."""
-    text = one_line(error)
+    text = safe_line(error)
     for argument, option in _OPTIONS.items():
         text = text.replace(argument, option)
     return text

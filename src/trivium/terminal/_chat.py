@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from trivium.commander import Listener
+from trivium.events import safe_line
 from trivium.exceptions import RunKilledError, TriviumError
 from trivium.module import Module
 from trivium.observers import format_usage
 from trivium.schema import Message
 from trivium.terminal._conversation import Conversation
 from trivium.terminal._terminal import Terminal, is_terminal
-from trivium.terminal._words import safe_line
 
 if TYPE_CHECKING:
     from trivium.journal import Journal

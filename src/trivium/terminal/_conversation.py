@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from trivium.commander import Event, Listener
+from trivium.events import safe_line
 from trivium.exceptions import ConfigurationError, OutputError, RunAliveError, RunInputError, StateError
 from trivium.journal import Journal, RunInfo
 from trivium.module import Module
 from trivium.schema import Message, Usage
-from trivium.terminal._words import safe_line
 
 if TYPE_CHECKING:
     from trivium.actions import ApprovalRequest

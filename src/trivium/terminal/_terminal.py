@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from trivium.actions import Denied
 from trivium.actions.lowlevel import call_text
 from trivium.commander.lowlevel import running_loop
+from trivium.events import safe_text
 from trivium.exceptions import ConfigurationError, MissingExtraError, NotInteractiveError
 from trivium.terminal._screen import COLOURS, Screen
-from trivium.terminal._words import safe_text
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
