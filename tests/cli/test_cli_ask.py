@@ -116,7 +116,7 @@ def test_where_the_reader_has_left_the_answer_ends(trivium: Command, monkeypatch
 
 
 def test_what_a_document_says_does_not_steer_the_terminal(trivium: Command):
-    text = "The rent is \x1b[31m950\x1b]0;owned\x07 EUR. 👩\u200d🔬\n"
+    text = "The rent of the house by the river is \x1b[31m950\x1b]0;owned\x07 EUR 👩\u200d🔬, due on the first day.\n"
     (trivium.folder / "bad.txt").write_text(text)
     ended = ask(trivium, "bad.txt", "How much is the rent?", answers=["The rent is \x1b[31m950 EUR [1]."])
     assert "\x1b" not in ended.out
