@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 from uuid import uuid4
@@ -14,8 +15,18 @@ from trivium.cli._objects_at import import_agent
 from trivium.cli._runs import format_time, write_json_line, write_result
 from trivium.cli._screen import stdout, write_line
 from trivium.events import safe_line
-from trivium.exceptions import ConfigurationError, RunError, RunKilledError, TriviumError, UnknownRunError
+from trivium.exceptions import (
+    ConfigurationError,
+    DeadlineExceededError,
+    RunError,
+    RunKilledError,
+    TriviumError,
+    UnknownRunError,
+)
 from trivium.journal import Journal, QueuedRun, Schedule
+
+_PATIENCE = 2.0
+"""Seconds after which a run that no worker takes is told."""
 
 
 class SubmitOptions(NamedTuple):
@@ -52,7 +63,7 @@ def submit_run(journal: Journal, program: str, messages: Sequence[str], options:
         name, *said, run_id=run_id, queue=queue, priority=options.priority, at=_time(options.at), timeout=timeout
     )
     if options.wait:
-        write_result(journal, run_id, _result(run), options.json)
+        write_result(journal, run_id, _result(journal, run), options.json)
     elif options.json:
         write_json_line({"run": run_id, "status": run.status()})
     else:
@@ -68,8 +79,13 @@ def _time(text: str | None) -> datetime | None:
         raise ConfigurationError(f"--at {safe_line(text or '')} is no time: write it as 2026-11-24T07:00") from None
 
 
-def _result(run: QueuedRun) -> object:
+def _result(journal: Journal, run: QueuedRun) -> object:
+    """Return the answer of a run when it has ended, and tell meanwhile if no worker takes it."""
     try:
+        with suppress(DeadlineExceededError):
+            return run.result(timeout=_PATIENCE).content
+        if why := next((each.why for each in journal.waiting() if each.id == run.id), ""):
+            write_line(f"{safe_line(why)}: it waits until one is there, as `trivium worker NAME=MODULE:OBJECT`")
         return run.result().content
     except RunKilledError as error:  # no Ctrl-C of this process
         raise RunError(str(error)) from error

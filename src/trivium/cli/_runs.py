@@ -19,7 +19,7 @@ from rich.tree import Tree
 
 from trivium.actions.lowlevel import call_text
 from trivium.cli._objects_at import import_agent, import_object
-from trivium.cli._screen import stdout, write_line
+from trivium.cli._screen import as_error, stdout, write_line
 from trivium.events import safe_line, safe_text
 from trivium.exceptions import ConfigurationError, RunError, TriviumError, UnknownRunError
 from trivium.journal import Journal, PendingApproval, RunInfo, RunNode, RunView, WaitingRun, ask_later
@@ -60,7 +60,22 @@ def open_journal(place: str) -> Journal:
         if isinstance(found, Journal):
             return found
         raise ConfigurationError(f"{safe_line(place)} is of the class {type(found).__name__}; name a Journal")
-    raise ConfigurationError(f"there is no journal {safe_line(place)}: name it by --journal, or TRIVIUM_JOURNAL")
+    raise ConfigurationError(
+        f"there is no journal {safe_line(place)}: name one that exists by --journal, or TRIVIUM_JOURNAL"
+    )
+
+
+def open_queues(place: str) -> Journal:
+    """Open the journal of a database, whose runs can be queued; see `open_journal`.
+
+    Raises:
+        ConfigurationError: it is a file, or there is no such object.
+    """
+    if ":" not in place or is_there(place, Path.is_file):
+        raise ConfigurationError(
+            f"runs are queued in PostgreSQL, and {safe_line(place)} names a file: give --journal postgresql://HOST/NAME"
+        )
+    return open_journal(place)
 
 
 def list_runs(journal: Journal, status: str | None, as_json: bool, limit: int) -> None:
@@ -137,7 +152,7 @@ def show_run(journal: Journal, run_id: str, as_json: bool, content: bool, paths:
         Text.assemble((safe_line(run.id), "bold"), "  ", (run.info.status, _COLOURS.get(run.info.status, "red")))
     )
     if run.why:
-        screen.print(Text(safe_line(run.why), style="red"))
+        screen.print(Text(as_error(run.why), style="red"))
     if run.forked_from is not None:
         screen.print(Text(f"forked from {safe_line(run.forked_from.run_id)}", style="dim"))
     for message in (run.input or ()) if content else ():

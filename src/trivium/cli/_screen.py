@@ -26,6 +26,8 @@ _OPTIONS = {
     "edit= replaces": "--edit replaces",
     "name it by at=": "name it by --at",
     ", or find_sources(FOLDER, include=[PATTERN])": " without quotes, or their folder",
+    "journal.approve(…), journal.refuse(…) or `trivium approve": "`trivium approve",
+    ", then call again with the same run id": ", then resume it, or submit it again",
     "; '' is the default of this machine": "; 'none' searches by words alone",
 }
 
