@@ -229,8 +229,8 @@ def test_a_run_that_is_waited_for_writes_its_result_or_why_there_is_none(url: st
 def test_who_waits_is_told_that_no_worker_is_there(url: str):
     waiting = start(url, "submit", "nobody", "Wait.", "--id", "a", "--wait")
     assert waiting.stderr is not None
-    told = "no worker that takes from 'default' serves 'nobody': it waits until one is there, as `trivium worker NAME="
-    assert waiting.stderr.readline().startswith(told)
+    told = "no worker takes from 'default': it waits until one is there, as `trivium worker NAME=MODULE:OBJECT`\n"
+    assert waiting.stderr.readline() == told
     say(url, "cancel", "a")
     assert waiting.communicate(timeout=60)[1] == "error: the run 'a' was cancelled\n"
 
@@ -284,7 +284,7 @@ def test_schedules_are_made_listed_and_deleted(url: str, journal: Journal):
         (["--every", "* * * * *", "--wait"], "--every goes with none of --wait, --priority and --at"),
         (
             ["--journal", "shop.db"],
-            "runs are queued in PostgreSQL, and shop.db names a file: give --journal postgresql:",
+            "runs are queued in PostgreSQL, and shop.db names a file: give --journal postgres",
         ),
     ],
 )

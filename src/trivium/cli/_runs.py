@@ -60,9 +60,7 @@ def open_journal(place: str) -> Journal:
         if isinstance(found, Journal):
             return found
         raise ConfigurationError(f"{safe_line(place)} is of the class {type(found).__name__}; name a Journal")
-    raise ConfigurationError(
-        f"there is no journal {safe_line(place)}: name one that exists by --journal, or TRIVIUM_JOURNAL"
-    )
+    raise ConfigurationError(f"there is no journal {safe_line(place)}: name another by --journal, or TRIVIUM_JOURNAL")
 
 
 def open_queues(place: str) -> Journal:

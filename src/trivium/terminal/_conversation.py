@@ -290,7 +290,7 @@ class _Kept(Module):
 
 
 def _elsewhere(run_id: str) -> RunAliveError:
-    text = "another process has a turn of this conversation at work: ask again when that is answered"
+    text = f"another process has the turn {run_id!r} of this conversation at work: ask again when that is answered"
     return RunAliveError(text, run_id)
 
 
