@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
@@ -113,6 +114,14 @@ def test_where_the_reader_has_left_the_answer_ends(trivium: Command, monkeypatch
     arguments = ("ask", "lease.txt", "How much is the rent?", "--model", "scripted:said.json", "--embedding", "none")
     ended = here(trivium, *arguments, out=(out := Closed()))
     assert (ended.status, ended.err, out.writes) == (1, "", 1)
+
+
+def test_a_place_is_told_where_the_systems_names_are_ascii(trivium: Command):
+    (trivium.folder / "lease-ä.txt").write_text("The rent is 950 EUR.\n")
+    trivium.environment |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ended = ask(trivium, str(trivium.folder / "lease-ä.txt"), "How much is the rent?", stdin=subprocess.DEVNULL)
+    assert ended.status == 0
+    assert "-ä.txt:1  The rent is 950 EUR." in ended.out
 
 
 def test_what_a_document_says_does_not_steer_the_terminal(trivium: Command):

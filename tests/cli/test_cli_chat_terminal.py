@@ -395,6 +395,7 @@ def test_no_colours_where_they_are_not_wanted(trivium: Command, environment: dic
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", ended.out)
     if environment.get("TERM") == "dumb":
         assert "\x1b" not in ended.out
+    assert ("Alt-Enter" in ended.out) == (environment.get("TERM") != "dumb")  # it reads a plain line
 
 
 def test_roles_have_colours(trivium: Command):

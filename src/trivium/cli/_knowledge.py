@@ -353,7 +353,9 @@ class CitationsHook(Hook):
 def _address(source: str) -> str | None:
     if is_url(source):
         return source if source.isprintable() and " " not in source else None
-    return Path(source).as_uri() if os.path.isabs(source) else None
+    with suppress(UnicodeEncodeError):  # a name that this machine's encoding of names does not have
+        return Path(source).as_uri() if os.path.isabs(source) else None
+    return None
 
 
 def citation_data(citation: Citation) -> dict[str, Any]:

@@ -79,7 +79,8 @@ def read_tokens(token: str | None, users: Path | None) -> str | Mapping[str, str
     try:
         lines = users.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{safe_line(str(users))} cannot be read: {safe_line(str(error))}") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(f"{safe_line(str(users))} cannot be read: {why}") from None
     found = dict[str, str]()
     for number, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("#"):

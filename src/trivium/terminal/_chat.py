@@ -29,14 +29,13 @@ COMMANDS = {
     "/history": "show the conversation so far",
     "/reset": "forget the conversation",
     "/cost": "show what the answers have cost so far",
-    "/save": "copy the conversation into a file, for --session: /save FILE",
+    "/save": "copy the conversation into a new file, for --session: /save FILE",
     "/quit": "leave, as q, x, exit, bye and Ctrl-D do",
 }
 _COMMAND = re.compile(r"/\w+(\s|$)")
 _LEAVE = frozenset({"/quit", "/exit"})
 _WORDS = frozenset({"q", "x", "quit", "exit", "bye"})
 """What leaves at a terminal besides; on a pipe these are input like any other."""
-_KEYS = "Enter sends, Alt-Enter begins a line, Ctrl-C stops an answer"
 
 Commands: TypeAlias = Mapping[str, Callable[[str], str]]
 """Further commands of a program: each gets what follows it, and returns the line to show."""
@@ -109,7 +108,7 @@ def chat_at_terminal(
         listeners: further listeners of the runs.
         commands: further commands of the program.
     """
-    terminal.note(f"{_KEYS}; /help says more.")
+    terminal.note(f"{_keys(terminal)}; /help says more.")
     if summary := conversation.summary():
         terminal.note(summary)
     if conversation.is_broken_off:
@@ -123,6 +122,11 @@ def chat_at_terminal(
         elif word:
             _take_turn(conversation, terminal, listeners, text)
     return conversation.failed
+
+
+def _keys(terminal: Terminal) -> str:
+    breaks = "" if terminal.console.is_dumb_terminal else "Alt-Enter begins a line, "
+    return f"Enter sends, {breaks}Ctrl-C stops an answer"
 
 
 def _take_turn(conversation: Conversation, terminal: Terminal, listeners: tuple[Listener, ...], text: str = "") -> None:
@@ -163,7 +167,9 @@ def run_command(line: str, conversation: Conversation, terminal: Terminal, comma
             terminal.note(f"error: {safe_line(error)}", "red")
         return
     if word == "/help":
-        terminal.note("\n".join(f"{name:10}{text}" for name, text in terminal.commands.items()) + f"\n{_KEYS}.")
+        terminal.note(
+            "\n".join(f"{name:10}{text}" for name, text in terminal.commands.items()) + f"\n{_keys(terminal)}."
+        )
     elif word == "/tools":
         if rest in ("on", "off"):
             terminal.unfold = rest == "on"
