@@ -135,7 +135,7 @@ def test_an_error_of_a_tool_is_one_line_that_moves_no_cursor(trivium: Command, i
     ended = chat(trivium, "hi\n", "--tool", "tools:parse", *(["--debug"] if is_debug else []), answers=script)
     assert (ended.status, ended.out) == (0, "I see\n")
     first, _, rest = ended.err.partition("\n")
-    assert first == "the tool parse raised ValueError: no page  ]0;owned "
+    assert first == "the tool parse raised ValueError: no page ]0;owned"
     assert ("Traceback" in rest and "\x1b" not in rest) if is_debug else rest == ""
 
 
