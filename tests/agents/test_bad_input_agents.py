@@ -311,7 +311,7 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Agent(model())(CHAT[0]), ArgumentTypeError, "takes text or a Message"),
     (lambda: ChatAgent(model()).llm_response(cast("Any", CHAT)), ArgumentTypeError, "takes text or a Message"),
     (lambda: Task(Agent(model()), interactive=False).run(CHAT), ArgumentTypeError, "takes text or a Message"),
-    (lambda: Message("hi"), ArgumentTypeError, r"by keyword: Message\(content=…\)"),  # type: ignore[misc]  # pyright: ignore[reportCallIssue]
+    (lambda: Message("hi"), ArgumentTypeError, r"Message takes keywords: content, sender"),  # type: ignore[misc]  # pyright: ignore[reportCallIssue]
     (lambda: Context(3), ArgumentTypeError, "Context takes ContextModelBase as context_model, not int"),  # type: ignore[arg-type]
     (lambda: AgentList([3]), NotAgentError, "3 is no agent: give an Agent"),  # type: ignore[list-item]
     (lambda: AgentDict({"a.b": Agent()}), AgentNameError, "give text without a dot"),

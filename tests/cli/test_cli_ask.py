@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from email.message import EmailMessage
@@ -133,11 +134,20 @@ def test_where_the_reader_has_left_the_answer_ends(trivium: Command, monkeypatch
     assert (ended.status, ended.err, out.writes) == (1, "", 1)
 
 
+def test_a_place_is_told_where_the_systems_names_are_ascii(trivium: Command):
+    (trivium.folder / "lease-ä.txt").write_text("The rent is 950 EUR.\n")
+    trivium.environment |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ended = ask(trivium, str(trivium.folder / "lease-ä.txt"), "How much is the rent?", stdin=subprocess.DEVNULL)
+    assert ended.status == 0
+    assert "-ä.txt:1  The rent is 950 EUR." in ended.out
+
+
 def test_what_a_document_says_does_not_steer_the_terminal(trivium: Command):
-    text = "The rent is \x1b[31m950\x1b]0;owned\x07 EUR.\n"
+    text = "The rent of the house by the river is \x1b[31m950\x1b]0;owned\x07 EUR 👩\u200d🔬, due on the first day.\n"
     (trivium.folder / "bad.txt").write_text(text)
     ended = ask(trivium, "bad.txt", "How much is the rent?", answers=["The rent is \x1b[31m950 EUR [1]."])
     assert "\x1b" not in ended.out
+    assert "👩\u200d🔬" in ended.out
     assert "\x07" not in ended.out
 
 

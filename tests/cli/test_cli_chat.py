@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,9 +62,11 @@ def test_each_line_is_a_turn_and_the_end_of_the_input_ends_it(trivium: Command):
     assert ended == (0, "Hello\nTwo\nlines\n", "")
 
 
-@pytest.mark.parametrize("word", ["q", "quit", "/quit", "BYE", "x"])
-def test_a_word_ends_it_too(trivium: Command, word: str):
-    assert chat(trivium, f"hi\n{word}\nmore\n") == (0, "ok\n", "")
+@pytest.mark.parametrize(
+    ("word", "turns"), [("/quit", 1), ("/exit", 1), ("q", 3), ("x", 3), ("exit", 3), ("BYE", 3), ("/help", 3)]
+)
+def test_two_commands_end_it_and_other_words_are_input(trivium: Command, word: str, turns: int):
+    assert chat(trivium, f"hi\n{word}\nmore\n", answers=["ok"] * turns) == (0, "ok\n" * turns, "")
 
 
 def test_the_last_line_needs_no_line_break_and_any_bytes_are_text(trivium: Command):
@@ -70,6 +74,17 @@ def test_the_last_line_needs_no_line_break_and_any_bytes_are_text(trivium: Comma
         ended = chat(trivium, "表 naïve\n".encode() + b"bad \xff byte", *server.options)
     assert (ended.status, ended.out) == (0, "ok\nok\n")
     assert [texts[-1][1] for texts in server.texts()] == ["表 naïve", "bad \ufffd byte"]
+
+
+def test_the_mark_of_a_files_encoding_is_no_input(trivium: Command):
+    with ChatAnswers(lambda body: ["o", "k"]) as server:
+        chat(trivium, b"\xef\xbb\xbfhello\r\n", *server.options)
+    assert server.texts() == [[("user", "hello")]]
+
+
+def test_a_closed_input_has_ended(trivium: Command):
+    (trivium.folder / "chat.json").write_text('["ok"]')
+    assert trivium("chat", "--model", "scripted:chat.json", preexec_fn=lambda: os.close(0)) == (0, "", "")
 
 
 def test_what_was_said_and_the_instruction_are_known_in_the_next_turn(trivium: Command):
@@ -120,7 +135,7 @@ def test_an_error_of_a_tool_is_one_line_that_moves_no_cursor(trivium: Command, i
     ended = chat(trivium, "hi\n", "--tool", "tools:parse", *(["--debug"] if is_debug else []), answers=script)
     assert (ended.status, ended.out) == (0, "I see\n")
     first, _, rest = ended.err.partition("\n")
-    assert first == "the tool parse raised ValueError: no page  ]0;owned "
+    assert first == "the tool parse raised ValueError: no page ]0;owned"
     assert ("Traceback" in rest and "\x1b" not in rest) if is_debug else rest == ""
 
 
@@ -172,6 +187,14 @@ def test_a_session_goes_on_where_it_ended(trivium: Command):
     assert trivium("runs", "--journal", "s.db").out.count("done") == 2
 
 
+def test_a_session_goes_on_with_another_model(trivium: Command):
+    """What another model has answered stays an answer."""
+    chat(trivium, "I am Ada\n", "--session", "talk.db", answers=["Hello Ada"])
+    with ChatAnswers(lambda body: ["fi", "ne"]) as server:
+        assert chat(trivium, "who am I?\n", *server.options, "--session", "talk.db").status == 0
+    assert ("assistant", "Hello Ada") in server.texts()[0]
+
+
 def test_the_json_of_a_session_is_taken_up(trivium: Command):
     old = json.dumps({"memory": [{"sender": "user", "content": "hi"}, {"sender": "tiny", "content": "Hello"}]})
     (trivium.folder / "s.json").write_text(old)
@@ -202,6 +225,28 @@ def test_with_a_journal_a_turn_that_was_killed_goes_on_and_later_ones_have_all_t
         assert server.texts()[-1] == [*said, ("user", "third"), ("assistant", "heard 3"), ("user", "fourth")]
         assert chat(trivium, "hi\n", *server.options, "--journal", "runs.db").out == "heard 1\n"
     assert trivium("runs").out.count("done") == 5
+
+
+def test_a_chat_that_is_open_goes_on_with_the_turn_of_another_one_that_was_killed(trivium: Command):
+    def reply(body: dict[str, Any]) -> list[str]:
+        said = [each["content"] for each in body["messages"] if each["role"] == "user"]
+        return [HOLD, "again"] if said[-1] == "second" and len(server.asked) == 2 else [f"heard {len(said)}"]
+
+    session = ("--session", "talk.db")
+    (trivium.folder / "typed").write_text("second\n")
+    with ChatAnswers(reply) as server, (trivium.folder / "typed").open() as typed:
+        first = trivium.start("chat", *server.options, *session, stdin=subprocess.PIPE)
+        assert first.stdin is not None
+        assert first.stdout is not None
+        first.stdin.write("first\n")
+        first.stdin.flush()
+        assert first.stdout.readline() == "heard 1\n"
+        second = trivium.start("chat", *server.options, *session, stdin=typed)
+        server.held = second.kill
+        trivium.end(second)
+        first.stdin.write("third\n")
+        assert trivium.end(first).out == "heard 2\nheard 3\n"
+    assert trivium("runs", "--journal", "talk.db").out.count("done") == 3
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"memory": 3}', '{"memory": [{"content": 1, "nothing": 2}]}', "3"])

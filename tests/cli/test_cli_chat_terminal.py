@@ -30,11 +30,17 @@ PROMPT = "you: "
 ENTER, ALT_ENTER, CTRL_C, CTRL_D, UP, DELETE = b"\r", b"\x1b\r", b"\x03", b"\x04", b"\x1b[A", b"\x7f"
 PASTE = b"\x1b[200~%s\x1b[201~"
 TOOLS = """
+from trivium import tool
+
 def add(a: int, b: int) -> int:
     return a + b
 
 def fail() -> str:
     raise OSError("no")
+
+@tool(needs_approval=True)
+def pay() -> str:
+    return "paid"
 """
 ADD = {"tool": "add", "arguments": {"a": 1, "b": 2}}
 # Nobody answers where the cursor is: the prompt is told not to ask.
@@ -91,11 +97,11 @@ def test_what_is_typed_is_answered_and_quit_ends_it(trivium: Command):
         trivium, scripted(trivium, "Hello Ada", "Again"), (PROMPT, b"hi\r"), (PROMPT, b"more\r"), (PROMPT, b"/quit\r")
     )
     assert ended.status == 0
-    assert plain(ended.out).count("chat: Hello Ada") == 1  # the model's name is its script's
-    assert "chat: Again" in plain(ended.out)
+    assert plain(ended.out).count("assistant: Hello Ada") == 1
+    assert "assistant: Again" in plain(ended.out)
 
 
-@pytest.mark.parametrize("word", [b"q\r", b"x\r", b"exit\r", b"bye\r", b"/exit\r", CTRL_D])
+@pytest.mark.parametrize("word", [b"q\r", b"x\r", b"exit\r", b"bye\r", b"/exit\r", b"/quit now\r", CTRL_D])
 def test_the_ways_to_leave(trivium: Command, word: bytes):
     ended = talk(trivium, scripted(trivium, "Hello"), (PROMPT, b"hi\r"), ("Hello", b""), (PROMPT, word))
     assert (ended.status, "Traceback" in ended.out) == (0, False)
@@ -108,7 +114,7 @@ def test_control_c_leaves_only_if_it_is_pressed_twice(trivium: Command):
         (PROMPT, CTRL_C),
         ("Ctrl-C again leaves", b""),
         (PROMPT, b"hi\r"),
-        ("chat: Hello", b""),
+        ("assistant: Hello", b""),
         (PROMPT, CTRL_C),
         ("Ctrl-C again leaves", b""),
         (PROMPT, CTRL_C),
@@ -174,7 +180,7 @@ def test_a_session_that_goes_on_begins_with_its_summary(trivium: Command):
     options = [*scripted(trivium, "Hello Ada"), "--session", "s.db"]
     talk(trivium, options, (PROMPT, b"I am Ada\r"), ("Hello Ada", b""), (PROMPT, CTRL_D))
     ended = talk(trivium, options, ("The conversation of 2 messages goes on", b""), (PROMPT, CTRL_D))
-    assert "user: I am Ada\nchat: Hello Ada\n" in plain(ended.out)
+    assert "user: I am Ada\nassistant: Hello Ada\n" in plain(ended.out)
 
 
 def test_an_answer_is_seen_as_it_comes_and_control_c_stops_it(trivium: Command):
@@ -184,7 +190,7 @@ def test_an_answer_is_seen_as_it_comes_and_control_c_stops_it(trivium: Command):
             trivium,
             [*server.options, "--session", "s.db"],
             (PROMPT, b"count\r"),
-            ("tiny: One two ", CTRL_C),  # seen while the server holds the rest back
+            ("assistant: One two ", CTRL_C),  # seen while the server holds the rest back
             ("interrupted", b""),
             (PROMPT, b"go on\r"),
             ("going on", b""),
@@ -265,15 +271,15 @@ def test_text_of_any_script_goes_there_and_comes_back(trivium: Command):
     text = "naïve 表示 👩\u200d🔬 ж"
     with ChatAnswers(lambda body: [*text]) as server:
         ended = talk(
-            trivium, server.options, (PROMPT, text.encode() + ENTER), ("tiny: ", b""), ("ж", b""), (PROMPT, CTRL_D)
+            trivium, server.options, (PROMPT, text.encode() + ENTER), ("assistant: ", b""), ("ж", b""), (PROMPT, CTRL_D)
         )
     assert server.texts()[0][-1][1] == text
-    assert f"tiny: {text}" in plain(ended.out)
+    assert f"assistant: {text}" in plain(ended.out)
 
 
 def test_what_a_model_writes_steers_no_terminal(trivium: Command):
     with ChatAnswers(lambda body: ["a\x1b[2", "Jb\x1b]0;evil\x07c\x9bd\u202eh"]) as server:
-        ended = talk(trivium, server.options, (PROMPT, b"hi\r"), ("tiny: ", b""), (PROMPT, CTRL_D))
+        ended = talk(trivium, server.options, (PROMPT, b"hi\r"), ("assistant: ", b""), (PROMPT, CTRL_D))
     assert "a[2Jb]0;evilcdh" in plain(ended.out)
     assert not any(mark in ended.out for mark in ("\x1b[2J", "\x1b]0", "\x9b", "\u202e"))
 
@@ -289,13 +295,32 @@ def test_the_history_of_what_was_typed_is_kept_only_where_it_is_allowed(trivium:
     history = trivium.folder / "state" / "history"
     for environment in ({}, {"TRIVIUM_HISTORY": str(history)}):
         assert not history.exists()
-        typed = ((PROMPT, b"secret plan\r"), ("chat: ok", b""), (PROMPT, CTRL_D))
+        typed = ((PROMPT, b"secret plan\r"), ("assistant: ok", b""), (PROMPT, CTRL_D))
         talk(trivium, scripted(trivium, "ok"), *typed, environment=environment)
     assert "+secret plan" in history.read_text()
     assert history.stat().st_mode & 0o077 == 0
     with ChatAnswers(lambda body: ["o", "k"]) as server:
         talk(trivium, [*server.options, "--history", str(history)], (PROMPT, UP + ENTER), ("ok", b""), (PROMPT, CTRL_D))
     assert server.texts()[0][-1][1] == "secret plan"
+
+
+@pytest.mark.parametrize(
+    ("keys", "seen"), [(b"y\r", "It is paid."), (CTRL_D, "It is paid."), (b"later\x03" + CTRL_C, "interrupted")]
+)
+def test_at_an_approval_control_c_stops_the_turn_and_no_answer_becomes_an_earlier_input(
+    trivium: Command, keys: bytes, seen: str
+):
+    ended = talk(
+        trivium,
+        [*scripted(trivium, {"tool": "pay", "arguments": {}}, "It is paid."), "--tool", "tools:pay", "--history", "h"],
+        (PROMPT, b"pay it\r"),
+        ("or why not: ", keys),
+        (seen, b""),
+        (PROMPT, UP),
+        ("pay it", CTRL_C + CTRL_D),
+    )
+    assert (ended.status, "again leaves" in plain(ended.out)) == (0, False)
+    assert [line for line in (trivium.folder / "h").read_text().splitlines() if line[:1] == "+"] == ["+pay it"]
 
 
 # ---- what is shown
@@ -330,7 +355,7 @@ def test_the_commands(trivium: Command):
         [*scripted(trivium, "Hello Ada", "Hello again"), "--system", "Be kind."],
         (PROMPT, b"I am Ada\r"),
         (PROMPT, b"/history\r"),
-        ("user: I am Ada\nchat: Hello Ada\n", b""),
+        ("user: I am Ada\nassistant: Hello Ada\n", b""),
         (PROMPT, b"/save\r"),
         ("name a file", b""),
         (PROMPT, b"/save talk.db\r"),
@@ -370,11 +395,12 @@ def test_no_colours_where_they_are_not_wanted(trivium: Command, environment: dic
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", ended.out)
     if environment.get("TERM") == "dumb":
         assert "\x1b" not in ended.out
+    assert ("Alt-Enter" in ended.out) == (environment.get("TERM") != "dumb")  # it reads a plain line
 
 
 def test_roles_have_colours(trivium: Command):
     ended = talk(trivium, scripted(trivium, "Hello"), (PROMPT, b"hi\r"), ("Hello", b""), (PROMPT, CTRL_D))
-    assert "\x1b[1;32mchat: " in ended.out  # the model green
+    assert "\x1b[1;32massistant: " in ended.out  # the model green
     assert re.search(r"\x1b\[[0-9;]*34[0-9;]*m(\x1b\[[0-9;]*m)*you: ", ended.out)  # the user blue
 
 

@@ -177,15 +177,15 @@ def test_a_run_is_replayed_resumed_forked_compared_and_forgotten(failed: Command
     Path(failed.folder, "line").touch()
     assert failed("resume", "order-17", "agents:buyer").out == "I say: Oslo is sunny\n"
     assert failed("replay", "order-17", "agents:buyer", "--json").records[0]["content"] == "I say: Oslo is sunny"
-    forked = failed("fork", "order-17", "b", "--at", "buyer/tool:look", "--edit", "It rains.")
+    forked = failed("fork", "order-17", "b", "--at", "buyer/tool:look", "--edit", "Rain 👩\u200d🌾.")
     assert (forked.out, forked.status) == ("b\n", 0)
-    assert failed("resume", "b", "agents:buyer", "--journal", "agents:journal").out == "I say: It rains.\n"
+    assert failed("resume", "b", "agents:buyer", "--journal", "agents:journal").out == "I say: Rain 👩\u200d🌾.\n"
     assert looked(failed) == 1
     assert "forked from order-17" in failed("show", "b").out
     compared = failed("diff", "order-17", "b")
     assert compared.status == 3
     assert compared.out.splitlines() == [
-        "buyer#0/tool:look#0 gave another answer", "- Oslo is sunny", "+ It rains."
+        "buyer#0/tool:look#0 gave another answer", "- Oslo is sunny", "+ Rain 👩\u200d🌾."
     ]  # fmt: skip
     assert failed("diff", "b", "b").status == 0
     assert json.loads(failed("diff", "b", "b", "--json").out) is None
@@ -206,7 +206,7 @@ def test_a_journal_is_found_in_the_folder_of_its_user(failed: Command):
         (["approve", "order-17", ""], 2, "an empty text stands for none of the calls that wait"),
         (["approve", "order-17", "--refuse", "Too dear."], 2, "say on which call you decide"),
         (["show", "order-18"], 1, "has no run 'order-18'"),
-        (["show", "order-17", "--journal", "other.db"], 2, "there is no journal other.db: name it by --journal"),
+        (["show", "order-17", "--journal", "other.db"], 2, "there is no journal other.db: name another by --journal"),
         (["show", "order-17", "--journal", "agents:buyer"], 2, "agents:buyer is of the class function; name a Journal"),
         (["resume", "order-17", "agents:nothing"], 2, "agents has no 'nothing'"),
         (["fork", "order-17", "--at", "buyer/tool:buy"], 1, "trivium show"),

@@ -157,7 +157,7 @@ def test_each_user_of_a_file_has_a_token_and_limits(agents: Command, tmp_path: P
 @pytest.mark.parametrize(
     ("users", "error"),
     [
-        (None, "users cannot be read: [Errno 2] No such file or directory: 'users'"),
+        (None, "users cannot be read: No such file or directory"),
         ("ada", "line 1 of users has no '=': it is NAME=TOKEN"),
         ("ada=x\nada=y", "line 2 of users names ada again: each user has one line"),
         ("ada=x\nbob=x", "ada and bob have the same token: give each user a token of their own"),

@@ -323,3 +323,27 @@ def test_the_file_of_the_locks_goes_with_the_last_one(tmp_path: Path):
         assert file.exists()
     journal.close()
     assert not file.exists()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells the state of a process")
+def test_a_process_that_has_ended_holds_no_run_though_its_parent_has_not_waited_for_it(tmp_path: Path):
+    begun, told = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        Context().run(_begin_and_end, tmp_path / "runs.db", told)
+    try:
+        assert os.read(begun, 1)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is there until it is waited for
+        assert Path(f"/proc/{pid}/stat").exists()
+        assert [each.status for each in Journal(tmp_path / "runs.db").runs()] == ["killed"]
+    finally:
+        os.waitpid(pid, 0)
+        os.close(begun)
+        os.close(told)
+
+
+def _begin_and_end(path: Path, told: int) -> NoReturn:
+    with Journal(path).run("a"):
+        step("first", lambda: 1)
+        os.write(told, b".")
+        os._exit(1)

@@ -131,11 +131,11 @@ def test_the_tree_is_changed_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyP
 def test_a_failure_is_reported_once_where_it_began():
     live = LiveTree(console=console(color_system="standard"))
     root, middle, leaf = watched(live, 3)
-    error = ValueError("broken\x1b[2J\nwheel")
+    error = ValueError("broken\x1b[2J\nwheel 👩\u200d🔬")
     leaf._close(error)
     middle._close(error)
     lines = drawn(live)
-    assert [line for line in lines if line.startswith("✗")] == ["✗ node2  ValueError: broken [2J wheel"]
+    assert [line for line in lines if line.startswith("✗")] == ["✗ node2  ValueError: broken[2J wheel 👩\u200d🔬"]
     assert "1 running, 2 done, 2 failed" in lines[-1]
     root._close(error)
     live.console.print(live._draw())

@@ -6,12 +6,14 @@ import base64
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ConfigDict, ValidationError
 
+from trivium.exceptions import ArgumentTypeError
 from trivium.parsing.file_attachment import FileAttachment
 from trivium.schema import Message
 
@@ -109,3 +111,16 @@ def test_a_message_with_files_can_be_written_as_json_and_read_again():
     assert again.files == message.files
     with pytest.raises(ValidationError):
         FileAttachment.model_validate({"content": "not base64!"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (FileAttachment, "FileAttachment takes keywords: content, filename, mime_type, url, detail"),
+        (Message, "Message takes keywords: content, sender, formatted, extra_info, type, receiver, stream_state"),
+    ],
+)
+def test_a_value_without_its_name_is_refused_with_the_names(kind: Any, told: str):
+    with pytest.raises(ArgumentTypeError) as caught:
+        kind("x", "a.png")
+    assert str(caught.value) == told

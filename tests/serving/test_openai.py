@@ -169,6 +169,56 @@ def approval(asked: str) -> Any:
     return {"type": "mcp_approval_response", "approval_request_id": asked, "approve": True}
 
 
+def reference(item: Any) -> Any:
+    return {"type": "item_reference", "id": item.id}
+
+
+def test_a_client_that_refers_to_stored_items_goes_on_from_their_response():
+    """As Vercel's AI SDK does by default: it sends the whole conversation, and names what the server has of it."""
+    with serving() as http, client_of(str(http.base_url)) as client:
+        buy: Any = {"role": "user", "content": "buy"}
+        first = client.responses.create(model="shop", input=[buy])
+        *calls, asked = first.output
+        said: list[Any] = [buy, *map(reference, calls)]
+        with pytest.raises(openai.ConflictError, match="decide on the calls"):
+            client.responses.create(model="shop", input=[*said, USER])
+        said += [reference(asked), approval(str(asked.id))]
+        second = client.responses.create(model="shop", input=said)
+        assert [[each.type for each in second.output], second.output_text] == [["mcp_call", "message"], "You said 1."]
+        third = client.responses.create(model="shop", input=[*said, *map(reference, second.output), USER])
+        assert third.output_text == "You said 2."
+        run, *_ = http.get("/runs").json()["runs"]
+        assert run["id"] == third.id.replace("resp_", "run_")
+
+
+@pytest.mark.parametrize("made_up", ["nonsense", "msg_7_0", "{}_9"])
+def test_a_reference_to_no_stored_item_is_refused(made_up: str):
+    with serving() as http, client_of(str(http.base_url)) as client:
+        first = client.responses.create(model="shop", input="hi")
+        item: Any = {"type": "item_reference", "id": made_up.format(f"msg_{first.id[5:]}")}
+        with pytest.raises(openai.NotFoundError, match="send previous_response_id") as caught:
+            client.responses.create(model="shop", input=[USER, item, USER])
+        with pytest.raises(openai.NotFoundError, match="send previous_response_id"):
+            client.responses.create(model="shop", input=[approval(item["id"])])
+    assert caught.value.code == "UnknownItem"
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        ({"output": "30 euros"}, "30 euros"),
+        ({"error": {"content": "refused"}}, "{'content': 'refused'}"),
+        ({}, "no result"),
+    ],
+)
+def test_a_call_that_a_client_sends_back_is_told_to_the_model(result: dict[str, Any], told: str):
+    model = ScriptedModel(lambda request: " | ".join(str(each["content"]) for each in request.messages))
+    call: Any = {"type": "mcp_call", "id": "mcp_1", "server_label": "x", "name": "price", "arguments": "{}", **result}
+    with serving(Agent(model, name="echo")) as http, client_of(str(http.base_url)) as client:
+        answer = client.responses.create(model="echo", input=[USER, call, USER], store=False)
+    assert answer.output_text == f"hi | (called price({{}}): {told}) | hi"
+
+
 def test_a_stream_that_is_dropped_at_any_event_is_taken_up_there():
     with serving() as http, client_of(str(http.base_url)) as client:
         first = client.responses.create(model="shop", input="buy", background=True)
@@ -307,7 +357,8 @@ def test_errors_of_the_guard_and_of_runs_are_openais_too():
         with pytest.raises(openai.InternalServerError) as caught:
             client.chat.completions.create(model="Agent", messages=[USER])
         assert "inside" not in str(caught.value)
-        assert client.responses.create(model="Agent", input="x").status == "failed"
+        failed = client.responses.create(model="Agent", input="x")
+        assert [failed.status, failed.error and failed.error.to_dict().get("type")] == ["failed", "server_error"]
         with pytest.raises(openai.AuthenticationError):
             openai.OpenAI(base_url=f"{http.base_url}/v1", api_key="wrong", max_retries=0).models.list()
 

@@ -110,11 +110,14 @@ def test_a_call_whose_approval_is_broken_off_is_not_told_as_begun() -> None:
 def test_a_conversation_is_saved_as_another_one_that_goes_on(tmp_path: Path) -> None:
     conversation = Conversation(Agent(ScriptedModel(["A1", "A2"]), name="bot"))
     ask(conversation, "one")
-    for _ in range(2):
-        conversation.save(tmp_path / "copy.db")
+    conversation.save(tmp_path / "copy.db")
     ask(conversation, "two")
     again = begin(tmp_path / "copy.db", "B")
     assert (ask(again, "three"), said(again)) == ("B", ["one", "A1", "three", "B"])
+    for each in (conversation, again):
+        with pytest.raises(OutputError, match="name a new file"):
+            each.save(tmp_path / "copy.db")
+    assert said(begin(tmp_path / "copy.db")) == ["one", "A1", "three", "B"]
     (tmp_path / "notes.txt").write_text("something else")
     with pytest.raises(JournalDamagedError):
         conversation.save(tmp_path / "notes.txt")

@@ -18,14 +18,14 @@ from trivium import Agent, ChatAgent, Message, Module, Task
 from trivium.actions._displayed import call_text, result_text
 from trivium.commander import gather, this_call
 from trivium.commander.lowlevel import emit
-from trivium.events import Display, Event
+from trivium.events import Display, Event, safe_text
 from trivium.exceptions import MissingExtraError, ModelError
 from trivium.llms import Reasoning
 from trivium.module import overridable
 from trivium.schema import ActionReturn, Entity
 from trivium.tasks.lowlevel import SubTaskResponder, TaskRun
 from trivium.terminal import Screen, Terminal
-from trivium.terminal._words import cut, safe_text
+from trivium.terminal._words import cut
 from trivium.testing import ScriptedModel, call_tool
 
 

@@ -202,7 +202,11 @@ def test_a_run_is_submitted_followed_and_cancelled(url: str, journal: Journal):
 def test_a_run_that_is_waited_for_writes_its_result_or_why_there_is_none(url: str, journal: Journal):
     worker = start(url, "worker", "shop:make_buyer", "other=shop:make_waiter", "--grace", "0")
     assert "`trivium approve a`" in (paused := say(url, "submit", "buyer", "Buy tea.", "--id", "a", "--wait")).error
-    assert paused.status == 1
+    assert (paused.status, "journal.approve" in paused.error, "resume it, or submit" in paused.error) == (
+        1,
+        False,
+        True,
+    )
     journal.approve("a", journal.pending("a")[0].digest, by="ada")
     bought = say(url, "submit", "buyer", "Buy tea.", "--id", "a", "--wait")
     assert bought == (0, "It is bought.\n", "")
@@ -220,6 +224,15 @@ def test_a_run_that_is_waited_for_writes_its_result_or_why_there_is_none(url: st
     )
     worker.terminate()
     worker.communicate(timeout=60)
+
+
+def test_who_waits_is_told_that_no_worker_is_there(url: str):
+    waiting = start(url, "submit", "nobody", "Wait.", "--id", "a", "--wait")
+    assert waiting.stderr is not None
+    told = "no worker takes from 'default': it waits until one is there, as `trivium worker NAME=MODULE:OBJECT`\n"
+    assert waiting.stderr.readline() == told
+    say(url, "cancel", "a")
+    assert waiting.communicate(timeout=60)[1] == "error: the run 'a' was cancelled\n"
 
 
 @pytest.mark.parametrize("is_file", [False, True])
@@ -269,7 +282,10 @@ def test_schedules_are_made_listed_and_deleted(url: str, journal: Journal):
         (["--at", "noon"], "--at noon is no time: write it as 2026-11-24T07:00"),
         (["--every", "noon"], "every='noon' is no schedule"),
         (["--every", "* * * * *", "--wait"], "--every goes with none of --wait, --priority and --at"),
-        (["--journal", "shop.db"], "there is no journal shop.db"),
+        (
+            ["--journal", "shop.db"],
+            "runs are queued in PostgreSQL, and shop.db names a file: give --journal postgres",
+        ),
     ],
 )
 def test_what_cannot_be_submitted(url: str, journal: Journal, words: list[str], told: str):

@@ -22,7 +22,7 @@ from trivium.schema import Message
 from trivium.schema.lowlevel import copied
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ApprovalRequest:
     """The request to approve one call, with the arguments that will run.
 
@@ -45,6 +45,9 @@ class ApprovalRequest:
 
     def __str__(self) -> str:
         return call_text(self.name, self.arguments)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
 
 
 @dataclass(frozen=True, slots=True)

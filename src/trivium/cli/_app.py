@@ -21,7 +21,8 @@ from trivium.cli._run_commands import (
     eval_command,
     worker_command,
 )
-from trivium.cli._screen import as_error, one_line, prepare, show_log, silence, write_line
+from trivium.cli._screen import as_error, prepare, show_log, silence, write_line
+from trivium.events import safe_line
 from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -187,7 +188,7 @@ def _report(error: Exception) -> int:
     if hasattr(error, "format_message"):  # an error of the option parser
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "trivium"
-        text = one_line(parser_error.format_message())
+        text = safe_line(parser_error.format_message())
         write_line(f"error: {text if text.endswith(('.', '?')) else f'{text}.'} See `{command} --help`.")
         return USAGE
     if isinstance(error, TriviumError):
@@ -197,7 +198,7 @@ def _report(error: Exception) -> int:
         silence()
         write_line(f"error: cannot write the output: {error.strerror}; send it elsewhere")
         return FAILED
-    text = one_line(error)
+    text = safe_line(error)
     write_line(
         f"error: {type(error).__name__}: {text}; this is a fault of trivium: run again with --debug and report it"
     )
@@ -382,7 +383,7 @@ def _chat_command(
 ) -> int:
     """Talk to a model until you leave: at a terminal, or one line of stdin a turn.
 
-    q, /quit or the end of the input leaves. At a terminal Ctrl-C stops an answer, and /help shows more commands.
+    /quit or the end of the input leaves. At a terminal Ctrl-C stops an answer, and /help shows more commands.
     """
     from trivium.cli import _chat
     from trivium.cli._sources import ReadOptions

@@ -25,15 +25,15 @@ from trivium.cli._knowledge import (
     with_repaired_cache,
 )
 from trivium.cli._model import choose_model
-from trivium.cli._screen import bar, in_words, one_line, show_json, stdout, write_line
+from trivium.cli._screen import bar, in_words, show_json, stdout, write_line
 from trivium.cli._sources import ReadOptions
 from trivium.cli._words_first import AT_ONCE, ENOUGH, add_vectors, late_chunks, may_be_late
+from trivium.events import safe_line, safe_text
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge import Hit, SQLiteStoreConfig
 from trivium.knowledge.retrieval import NearestSentences
 from trivium.llms import DeltaEvent, LocalModel
 from trivium.schema import Message
-from trivium.terminal.lowlevel import safe_text
 
 DOES_NOT_TELL = 3
 _NEAREST, _LONGEST = 3, 900
@@ -164,16 +164,16 @@ def split_words(words: Sequence[str], store: Path | None) -> tuple[Sequence[str]
         places = [each for each in words if os.path.exists(each) or is_url(each) or each == "-"]
         asked = [each for each in given if each not in places and " " in each.strip()]
         if len(asked) == 1:
-            text = f"trivium ask {one_line(shlex.join([*places, *asked]))}"
+            text = f"trivium ask {safe_line(shlex.join([*places, *asked]))}"
             raise ConfigurationError(f"the question comes last, behind the documents, as in: {text}")
-        text = f'trivium ask {one_line(shlex.join(words))} "What is the rent?"'
+        text = f'trivium ask {safe_line(shlex.join(words))} "What is the rent?"'
         raise ConfigurationError(f"the question is missing: put it behind the documents, as in: {text}")
     if not question.strip():
         raise ConfigurationError("the question is empty: say what you want to know")
     if not given and store is None:
         raise ConfigurationError(
             "no documents are named: put files, folders, URLs or - before the question, as in: trivium ask docs/ "
-            f'"{one_line(question)}"'
+            f'"{safe_line(question)}"'
         )
     return given, question
 

@@ -16,9 +16,10 @@ from trivium.actions import BaseAction, Tool, ToolCallEvent, ToolResultEvent
 from trivium.agents import Agent
 from trivium.cli._model import choose_model
 from trivium.cli._objects_at import failed, import_object
-from trivium.cli._screen import as_error, one_line, write_line
+from trivium.cli._screen import as_error, write_line
 from trivium.cli._sources import STDIN, ReadOptions
 from trivium.commander import EndedEvent, Event
+from trivium.events import safe_line
 from trivium.exceptions import ConfigurationError, TriviumError
 from trivium.journal import Journal
 from trivium.llms import DeltaEvent
@@ -37,6 +38,8 @@ _COMMANDS = {
     "/model": "show the model; /model NAME goes on with another",
     "/docs": "list the documents; /docs PLACE reads another one",
 }
+_NAME = "assistant"
+"""The agent's name with each model: of a session that another one goes on with, the answers stay the agent's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,7 @@ def run_chat(options: ChatOptions) -> int:
     else:
         model = choose_model(options.model, options.base_url)
         tools = [find_tool(name) for name in options.tools]
-        agent = Agent(model, options.system, tools=tools, name=one_line(model.name))
+        agent = Agent(model, options.system, tools=tools, name=_NAME)
     if options.journal is None:
         made = Conversation(agent, file=options.session)
     else:
@@ -91,7 +94,7 @@ def run_chat(options: ChatOptions) -> int:
 def _chat_on_pipe(conversation: Conversation, *, as_json: bool) -> int:
     """Chat on standard input and output; return the number of turns that failed."""
     if not sys.stdin.isatty() and hasattr(sys.stdin, "reconfigure"):
-        cast("Any", sys.stdin).reconfigure(encoding="utf-8", errors="replace")
+        cast("Any", sys.stdin).reconfigure(encoding="utf-8-sig", errors="replace")
     if as_json:
         return chat_on_lines(conversation, (_JSONLines(),), _write_answer, _write_error)
     return chat_on_lines(
@@ -109,7 +112,7 @@ def _model_of(agent: Agent, options: ChatOptions) -> Callable[[str], str]:
     def change(name: str) -> str:
         if name:
             agent.llm = choose_model(name, options.base_url)
-        return f"the model is {one_line(agent.model.name)}"
+        return f"the model is {safe_line(agent.model.name)}"
 
     return change
 
@@ -156,7 +159,7 @@ def reading_agent(options: ChatOptions, terminal: Terminal | None) -> Agent:
     tools = [find_tool(name) for name in options.tools]
 
     def read() -> DocChatAgent:
-        agent = DocChatAgent(config, tools=tools, name=one_line(model.name))
+        agent = DocChatAgent(config, tools=tools, name=_NAME)
         ingest_places(agent, places, options.reading, is_own=True)
         return agent
 
@@ -178,7 +181,7 @@ def find_tool(name: str) -> Any:
         return _make(name, _SHIPPED[name])
     if ":" not in name:
         raise ConfigurationError(
-            f"there is no tool {one_line(name)!r}: give {', '.join(_SHIPPED)}, or your own tool as module:function"
+            f"there is no tool {safe_line(name)!r}: give {', '.join(_SHIPPED)}, or your own tool as module:function"
         )
     found: object = import_object(name, "tool", "tools:add", (Tool, BaseAction, FunctionType))
     if isinstance(found, type) and issubclass(found, BaseAction):
@@ -260,4 +263,4 @@ class _JSONLines:
         elif isinstance(event, ToolResultEvent):
             _write("tool_result", name=self._calls.pop(event.node, ""), result=event.display().text)
         elif isinstance(event, EndedEvent) and event.node in self._calls:
-            _write("tool_error", name=self._calls.pop(event.node), error=one_line(event.data))
+            _write("tool_error", name=self._calls.pop(event.node), error=safe_line(event.data))

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from trivium.cli._objects_at import failed, import_agent, import_object
 from trivium.cli._runs import DIFFERENT, open_journal
-from trivium.cli._screen import bar, one_line, printable, stdout, write_line
+from trivium.cli._screen import bar, stdout, write_line
 from trivium.commander import Limits
 from trivium.evals import (
     CaseResult,
@@ -29,6 +29,7 @@ from trivium.evals import (
     write_html,
     write_inspect_log,
 )
+from trivium.events import safe_line, safe_text
 from trivium.exceptions import AgentChangedError, ConfigurationError, LimitExceededError
 from trivium.journal import Journal
 from trivium.module import Module
@@ -124,7 +125,7 @@ def _run(
 
         def receive(result: CaseResult) -> None:
             results.append(result)
-            progress.update(line, advance=1, description=one_line(result.case.id))
+            progress.update(line, advance=1, description=safe_line(result.case.id))
 
         try:
             report = evaluate(
@@ -192,9 +193,9 @@ def _show(report: EvaluationReport, comparison: Comparison | None) -> None:
             screen.print(_text(str(comparison).splitlines()[-1]))
     errors = [(each.run_id, name, text) for each in report.errors for name, text in each.errors.items()]
     for run_id, name, text in errors[:_MOST_ROWS]:
-        screen.print(Text.assemble((one_line(run_id), "bold"), f" {one_line(name)}: ", (one_line(text), "red")))
+        screen.print(Text.assemble((safe_line(run_id), "bold"), f" {safe_line(name)}: ", (safe_line(text), "red")))
     usage = report.usage
-    runs = f"{len(report.results)} run{'s' * (len(report.results) != 1)} of {one_line(report.experiment)}"
+    runs = f"{len(report.results)} run{'s' * (len(report.results) != 1)} of {safe_line(report.experiment)}"
     said = f"{runs}, {usage.total:,} tokens, ${usage.usd:.4f}"
     write_line(f"{said}; {len(errors)} errors, not scored; failed runs are tried again next time" if errors else said)
 
@@ -222,4 +223,4 @@ def _show_json(report: EvaluationReport, comparison: Comparison | None) -> None:
 
 
 def _text(text: str) -> Text:
-    return Text(printable(text))
+    return Text(safe_text(text))

@@ -18,12 +18,13 @@ from trivium.cli._model import choose_model, default_interrupt
 from trivium.cli._places import check_places, reserved
 from trivium.cli._records import CSV, JSONLines, Record, RecordFile
 from trivium.cli._report import Report
-from trivium.cli._screen import as_error, bar, one_line, printable, stderr, stdout, write_line
+from trivium.cli._screen import as_error, bar, stderr, stdout, write_line
 from trivium.cli._sources import STDIN, ReadOptions, find_documents, open_document, source_of
 from trivium.cli._tables import TableFile
 from trivium.cli._tally import Patience, Tally
 from trivium.cli._views import records_view, run_tree
 from trivium.commander import Limits, run_sync
+from trivium.events import safe_line, safe_text
 from trivium.exceptions import ConfigurationError, DocumentError, RunKilledError, TriviumError
 from trivium.extraction import Case, Field, Outcome, extract_files, extraction_task, load_fields, parse_fields
 from trivium.llms import LocalModel, ModelProtocol
@@ -187,7 +188,7 @@ class _Run:
 
             def open_case(path: Path) -> Case:
                 def show_page(page: int, count: int) -> None:
-                    progress.update(line, description=f"{one_line(path.name)}, page {page} of {count}")
+                    progress.update(line, description=f"{safe_line(path.name)}, page {page} of {count}")
 
                 document = self.read(path, show_page)
                 self.warn_of_unread(document)
@@ -212,7 +213,7 @@ class _Run:
                 extraction_task(self.fields, self.model),
                 unfinished,
                 open_case,
-                on_start=lambda path: progress.update(line, description=one_line(path.name)),
+                on_start=lambda path: progress.update(line, description=safe_line(path.name)),
                 on_outcome=receive,
                 at_once=options.at_once or default,
                 limits=Limits(turns=options.tries * questions + 1),  # whatever the model says, it ends
@@ -224,7 +225,7 @@ class _Run:
         """Return the runs of the documents: in the user's journal, or in that of a table, which is made of them."""
         place, target = self.options.journal, self.target
         if not isinstance(target, TableFile):
-            return None if place is None else ExtractionRuns(place, f"extract {one_line(self.model.name)}")
+            return None if place is None else ExtractionRuns(place, f"extract {safe_line(self.model.name)}")
         own = journal_beside(target.path)
         if place is None and not self.options.restart:
             check_known(target.path, own.name, own.exists())
@@ -247,7 +248,7 @@ class _Run:
         """Report pages that are images, and were not read."""
         if isinstance(document, PagedDocument) and document.unread_pages:
             pages = ", ".join(map(str, document.unread_pages))
-            source = one_line(document.metadata.source)
+            source = safe_line(document.metadata.source)
             write_line(f"{source}: these pages are images and were not read: {pages}; install tesseract-ocr")
 
     def receive(self, outcome: Outcome) -> None:
@@ -288,7 +289,7 @@ class _Run:
         seen = self.target is None or self.options.json or sys.stderr.isatty()
         if outcome.record is not None and total > 1 and not seen:
             left = f", {self.tally.time_left(done, total)} left" if done < total else ""
-            write_line(f"{done}/{total} {one_line(outcome.path.name)}{left}")
+            write_line(f"{done}/{total} {safe_line(outcome.path.name)}{left}")
 
     def fail(self, error: TriviumError, source: str) -> None:
         """Report the error of one file."""
@@ -300,7 +301,7 @@ class _Run:
             self._write(self.form.write({"source": source, "error": text}))
 
     def _write(self, line: str) -> None:
-        sys.stdout.write(printable(line) if sys.stdout.isatty() else line)
+        sys.stdout.write(safe_text(line) if sys.stdout.isatty() else line)
         sys.stdout.flush()  # the reader of a pipe gets each record at once
 
     def show(self, documents: Sequence[Path], stopped: BaseException | None) -> None:

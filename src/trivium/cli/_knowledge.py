@@ -14,9 +14,10 @@ from rich.style import Style
 from rich.text import Text
 
 from trivium.agents.special import Citation, DocAnswer, DocChatAgent
-from trivium.cli._screen import as_error, bar, in_words, one_line, write_line
+from trivium.cli._screen import as_error, bar, in_words, write_line
 from trivium.cli._sources import STDIN, ReadOptions, open_document
 from trivium.commander import Event
+from trivium.events import safe_line
 from trivium.exceptions import (
     ConfigurationError,
     DocumentNotFoundError,
@@ -73,7 +74,7 @@ def find_places(given: Sequence[str], some: bool = False) -> Places:
         if each == str(STDIN):
             continue
         if not some and not is_url(each) and not os.path.exists(each):
-            raise DocumentNotFoundError(f"{one_line(each)}: there is no such file or folder; check the path", each)
+            raise DocumentNotFoundError(f"{safe_line(each)}: there is no such file or folder; check the path", each)
         paths.append(each if is_url(each) else os.path.abspath(each))
     return Places(tuple(dict.fromkeys(paths)), stdin=str(STDIN) in given)
 
@@ -104,11 +105,11 @@ def choose_store(
         raise ConfigurationError("--store and --no-store contradict each other: give one of them")
     if store is not None and places == Places(()) and not store.expanduser().exists():
         raise ConfigurationError(
-            f"there is no store {one_line(store)}: check the path, or put the documents to store in it before the "
+            f"there is no store {safe_line(store)}: check the path, or put the documents to store in it before the "
             "question"
         )
     if store is not None and text_type(store.suffix.lower()) and _is_empty_file(store.expanduser()):
-        raise ConfigurationError(f"{one_line(store)} is an empty document and no store: name the store first")
+        raise ConfigurationError(f"{safe_line(store)} is an empty document and no store: name the store first")
     model = None if embedding == "none" else EmbeddingModel.create(embedding)
     if store is not None and not embedding:
         model = _own_embedding(store.expanduser(), model)
@@ -260,7 +261,7 @@ def _named_embedding(library: Library) -> Generator[None]:
 def embedding_option(model: str) -> str:
     """Return the option that selects an embedding model."""
     name = _embedding_name(model)
-    return f"--embedding {name}" if name else f"the embedding model {one_line(model)}"
+    return f"--embedding {name}" if name else f"the embedding model {safe_line(model)}"
 
 
 def _embedding_name(model: str) -> str:
@@ -287,7 +288,7 @@ def _ingest(library: Library, places: Places, prune: bool, chunks: int) -> Inges
                 progress.update(line, completed=before + event.data.chunks)
                 before += 0 if event.data.outcome == "reading" else event.data.chunks
             else:
-                name = one_line(os.path.basename(event.data.source))
+                name = safe_line(os.path.basename(event.data.source))
                 progress.update(line, description=name, completed=event.data.done, total=event.data.total)
 
         return library.ingest(*places.paths, prune=prune, listeners=[listen])
@@ -312,12 +313,12 @@ def _check(agent: DocChatAgent, places: Places, report: IngestReport, is_own: bo
 def display_name(source: str) -> str:
     """Return the name of a source for the user: relative to the current folder, if it is in there."""
     if is_url(source) or not os.path.isabs(source):
-        return one_line(source)
+        return safe_line(source)
     with suppress(ValueError):
         relative = os.path.relpath(source)
         if not relative.startswith(os.pardir):
-            return one_line(relative)
-    return one_line(source)
+            return safe_line(relative)
+    return safe_line(source)
 
 
 def citation_lines(citations: Sequence[Citation], width: int) -> list[Text]:
@@ -326,10 +327,10 @@ def citation_lines(citations: Sequence[Citation], width: int) -> list[Text]:
     for each in citations:
         place = each.model_copy(update={"source": display_name(each.source)}).place
         line = Text(f"[{each.number}] ", "bold").append(
-            one_line(place), Style(color="cyan", link=_address(each.source))
+            safe_line(place), Style(color="cyan", link=_address(each.source))
         )
         left = width - len(line.plain) - 4
-        quote = one_line(each.quote)
+        quote = safe_line(each.quote)
         if left > 20:
             line.append(f"  {quote if len(quote) <= left else f'{quote[: left - 1]}…'}", "dim")
         lines.append(line)
@@ -356,7 +357,9 @@ class CitationsHook(Hook):
 def _address(source: str) -> str | None:
     if is_url(source):
         return source if source.isprintable() and " " not in source else None
-    return Path(source).as_uri() if os.path.isabs(source) else None
+    with suppress(UnicodeEncodeError):  # a name that this machine's encoding of names does not have
+        return Path(source).as_uri() if os.path.isabs(source) else None
+    return None
 
 
 def citation_data(citation: Citation) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from typing import Any, cast
 
 from trivium.actions import BaseAction, Tool
 from trivium.cli._objects_at import import_object
-from trivium.cli._screen import one_line, show_json
+from trivium.cli._screen import show_json
 from trivium.cli._serve import report_ready, serve_until_signal
+from trivium.events import safe_line
 from trivium.exceptions import ConfigurationError, ToolDefinitionError
 from trivium.mcp import MCPServer, ToolServer, serve_mcp
 from trivium.module import Module
@@ -69,11 +70,11 @@ def show_tools(command: Sequence[str], env: Sequence[str], headers: Sequence[str
     for tool in found:
         properties: dict[str, Any] = tool.spec.parameters.get("properties", {})
         names = ", ".join(properties)
-        sys.stdout.write(f"{one_line(f'{tool.name[start:]}({names})')}\n")
+        sys.stdout.write(f"{safe_line(f'{tool.name[start:]}({names})')}\n")
         texts = [f"{name}: {text}" for name, each in properties.items() if (text := _description(each))]
         defined = _description(tool.spec.parameters.get("$defs"))
         for text in filter(None, [tool.spec.description, *texts, defined]):  # the model reads all of them
-            sys.stdout.write(f"    {one_line(text)}\n")
+            sys.stdout.write(f"    {safe_line(text)}\n")
     sys.stdout.write(f"pin: {digest}\n")
 
 
@@ -91,5 +92,5 @@ def _description(schema: object) -> str:
 def _pair(text: str, sign: str) -> tuple[str, str]:
     name, found, value = text.partition(sign)
     if not found or not name.strip():
-        raise ConfigurationError(f"write it as NAME{sign}VALUE, not {one_line(name)!r}")
+        raise ConfigurationError(f"write it as NAME{sign}VALUE, not {safe_line(name)!r}")
     return name.strip(), value.strip()

@@ -14,8 +14,8 @@ from types import FunctionType, ModuleType
 from typing import Any, Final, TypeGuard
 
 from trivium.actions import BaseAction, Tool
-from trivium.cli._screen import one_line
 from trivium.commander import Job
+from trivium.events import safe_line
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 
@@ -38,9 +38,9 @@ def import_object(reference: str, what: str, example: str, kinds: tuple[type, ..
     path, _, name = reference.partition(":")
     in_file = ".".join(Path(path.removesuffix(".py")).parts) if path.endswith(".py") else ""
     if _is_name(in_file) and _is_name(name) and Path(path).is_file():
-        raise ConfigurationError(f"'{one_line(reference)}' names a file: write {in_file}:{name}, the module there")
+        raise ConfigurationError(f"'{safe_line(reference)}' names a file: write {in_file}:{name}, the module there")
     if not _is_name(path) or not _is_name(name):
-        raise ConfigurationError(f"'{one_line(reference)}' names no {what}; write it as module:object, as {example}")
+        raise ConfigurationError(f"'{safe_line(reference)}' names no {what}; write it as module:object, as {example}")
     found: Any = _import(path)
     for part in name.split("."):
         if not hasattr(found, part):
@@ -108,8 +108,8 @@ def failed(what: str, error: BaseException) -> ConfigurationError:
     place = ""
     if own:
         inside = "" if own[-1].name == "<module>" else f", in {own[-1].name}"
-        place = f" ({one_line(os.path.relpath(own[-1].filename))}, line {own[-1].lineno}{inside})"
-    return ConfigurationError(f"{what} failed: {type(error).__name__}: {one_line(error)}{place}")
+        place = f" ({safe_line(os.path.relpath(own[-1].filename))}, line {own[-1].lineno}{inside})"
+    return ConfigurationError(f"{what} failed: {type(error).__name__}: {safe_line(error)}{place}")
 
 
 def _needs_arguments(function: FunctionType) -> bool:
@@ -139,8 +139,8 @@ def _import(path: str) -> ModuleType:
         return import_module(path)
     except SystemExit as error:
         raise ConfigurationError(
-            f"importing {path} ends the program ({one_line(error) or 'SystemExit'}): let it do so only where it is run,"
-            ' below `if __name__ == "__main__":`'
+            f"importing {path} ends the program ({safe_line(error) or 'SystemExit'}): let it do so only where it is run"
+            ', below `if __name__ == "__main__":`'
         ) from error
     except Exception as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None

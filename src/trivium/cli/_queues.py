@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 from uuid import uuid4
@@ -12,9 +13,20 @@ from rich.text import Text
 
 from trivium.cli._objects_at import import_agent
 from trivium.cli._runs import format_time, write_json_line, write_result
-from trivium.cli._screen import one_line, stdout, write_line
-from trivium.exceptions import ConfigurationError, RunError, RunKilledError, TriviumError, UnknownRunError
+from trivium.cli._screen import stdout, write_line
+from trivium.events import safe_line
+from trivium.exceptions import (
+    ConfigurationError,
+    DeadlineExceededError,
+    RunError,
+    RunKilledError,
+    TriviumError,
+    UnknownRunError,
+)
 from trivium.journal import Journal, QueuedRun, Schedule
+
+_PATIENCE = 2.0
+"""Seconds after which a run that no worker takes is told."""
 
 
 class SubmitOptions(NamedTuple):
@@ -51,12 +63,12 @@ def submit_run(journal: Journal, program: str, messages: Sequence[str], options:
         name, *said, run_id=run_id, queue=queue, priority=options.priority, at=_time(options.at), timeout=timeout
     )
     if options.wait:
-        write_result(journal, run_id, _result(run), options.json)
+        write_result(journal, run_id, _result(journal, run), options.json)
     elif options.json:
         write_json_line({"run": run_id, "status": run.status()})
     else:
-        sys.stdout.write(f"{one_line(run_id)}\n")
-        write_line(f"it is {run.status()}: `trivium show {one_line(run_id)}` follows it")
+        sys.stdout.write(f"{safe_line(run_id)}\n")
+        write_line(f"it is {run.status()}: `trivium show {safe_line(run_id)}` follows it")
 
 
 def _time(text: str | None) -> datetime | None:
@@ -64,11 +76,16 @@ def _time(text: str | None) -> datetime | None:
     try:
         return None if text is None else datetime.fromisoformat(text).astimezone()
     except ValueError:
-        raise ConfigurationError(f"--at {one_line(text or '')} is no time: write it as 2026-11-24T07:00") from None
+        raise ConfigurationError(f"--at {safe_line(text or '')} is no time: write it as 2026-11-24T07:00") from None
 
 
-def _result(run: QueuedRun) -> object:
+def _result(journal: Journal, run: QueuedRun) -> object:
+    """Return the answer of a run when it has ended, and tell meanwhile if no worker takes it."""
     try:
+        with suppress(DeadlineExceededError):
+            return run.result(timeout=_PATIENCE).content
+        if why := next((each.why for each in journal.waiting() if each.id == run.id), ""):
+            write_line(f"{safe_line(why)}: it waits until one is there, as `trivium worker NAME=MODULE:OBJECT`")
         return run.result().content
     except RunKilledError as error:  # no Ctrl-C of this process
         raise RunError(str(error)) from error
@@ -85,7 +102,7 @@ def cancel_runs(journal: Journal, run_ids: Sequence[str], as_json: bool) -> int:
         if as_json:
             write_json_line({"run": run_id, "status": status, "why": why})
         else:
-            write_line(f"{one_line(run_id)} {f'is {status}' if status else 'is unknown'}{f': {why}' if why else ''}")
+            write_line(f"{safe_line(run_id)} {f'is {status}' if status else 'is unknown'}{f': {why}' if why else ''}")
     return int(any(why for _, why in told.values()))
 
 
@@ -131,7 +148,7 @@ def delete_schedules(journal: Journal, names: Sequence[str]) -> None:
     """
     for each in [journal.scheduled(name) for name in dict.fromkeys(names)]:
         each.cancel()
-        write_line(f"the schedule {one_line(each.name)} is deleted")
+        write_line(f"the schedule {safe_line(each.name)} is deleted")
 
 
 def _write_schedule(schedule: Schedule, as_json: bool) -> None:
@@ -140,8 +157,8 @@ def _write_schedule(schedule: Schedule, as_json: bool) -> None:
         told = {"schedule": schedule.name, "root": program, "queue": queue, "every": schedule.every}
         write_json_line({**told, "next": following.timestamp()})
         return
-    rest = f"{one_line(program)} in {one_line(queue)}, next at {following:%Y-%m-%d %H:%M:%S %Z}"
-    stdout().print(Text(f"{one_line(schedule.name)}: {one_line(schedule.every)} (UTC), {rest}"), soft_wrap=True)
+    rest = f"{safe_line(program)} in {safe_line(queue)}, next at {following:%Y-%m-%d %H:%M:%S %Z}"
+    stdout().print(Text(f"{safe_line(schedule.name)}: {safe_line(schedule.every)} (UTC), {rest}"), soft_wrap=True)
 
 
 def list_queues(journal: Journal, as_json: bool) -> None:
@@ -164,8 +181,8 @@ def list_queues(journal: Journal, as_json: bool) -> None:
         limit = "" if each.limit is None else f" of {each.limit}"
         counts = f"{each.scheduled} scheduled, {each.queued} queued, {each.running}{limit} running"
         takers = f"{each.workers or 'no'} {'worker' if each.workers == 1 else 'workers'}"
-        screen.print(Text(f"{one_line(each.name)}: {counts}; {takers}"), soft_wrap=True)
+        screen.print(Text(f"{safe_line(each.name)}: {counts}; {takers}"), soft_wrap=True)
     for each in workers:
-        names = ", ".join(one_line(name) for name in each.queues if "@" not in name)
-        place = f"process {each.pid} of {one_line(each.host)}, since {format_time(each.since)}"
-        screen.print(Text(f"worker {one_line(each.id)}: {place}, takes from {names}"), soft_wrap=True)
+        names = ", ".join(safe_line(name) for name in each.queues if "@" not in name)
+        place = f"process {each.pid} of {safe_line(each.host)}, since {format_time(each.since)}"
+        screen.print(Text(f"worker {safe_line(each.id)}: {place}, takes from {names}"), soft_wrap=True)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, cast
 
 from trivium.cli._records import Record, advice_for
 from trivium.cli._report_page import SCRIPT, STYLE
-from trivium.cli._screen import printable
 from trivium.cli._tally import is_refusal
 from trivium.cli._views import confidence_text, place_of, value_text
+from trivium.events import safe_text
 from trivium.exceptions import OutputError
 from trivium.extraction import DOUBTFUL
 from trivium.parsing import Box, Locator, PagedDocument, ReadLimits
@@ -113,7 +113,7 @@ class Report:
 
 def _text(text: object) -> str:
     """Escape what a document or a model wrote, and leave out what controls the display."""
-    return html.escape(printable(str(text)))
+    return html.escape(safe_text(str(text)))
 
 
 def _digest(content: str) -> str:

@@ -273,7 +273,7 @@ def worker_command(
     """Take runs from the queues of a journal in PostgreSQL; modules of this folder are found."""
     from trivium.cli import _runs, _worker
 
-    opened = _runs.open_journal(journal)
+    opened = _runs.open_queues(journal)
     opened = opened.accepting_changes() if accept_changes else opened
     _worker.work(references, opened, queue or ["default"], at_once=concurrency, grace=grace, attempts=attempts)
 
@@ -314,7 +314,7 @@ def _submit(
     options = queues.SubmitOptions(
         run_id=run, queue=queue, priority=priority, at=at, every=every, timeout=timeout, wait=wait, json=json
     )
-    queues.submit_run(_runs.open_journal(journal), program, text, options)
+    queues.submit_run(_runs.open_queues(journal), program, text, options)
 
 
 def _cancel(
@@ -337,7 +337,7 @@ def _list_queues(journal: _Journal = _DEFAULT, json: _AsJson = False) -> None:
     from trivium.cli import _queues as queues
     from trivium.cli import _runs
 
-    queues.list_queues(_runs.open_journal(journal), json)
+    queues.list_queues(_runs.open_queues(journal), json)
 
 
 def _schedules(
@@ -351,7 +351,7 @@ def _schedules(
     from trivium.cli import _queues as queues
     from trivium.cli import _runs
 
-    opened = _runs.open_journal(journal)
+    opened = _runs.open_queues(journal)
     if delete:
         queues.delete_schedules(opened, delete)
     else:

@@ -19,7 +19,8 @@ from rich.tree import Tree
 
 from trivium.actions.lowlevel import call_text
 from trivium.cli._objects_at import import_agent, import_object
-from trivium.cli._screen import one_line, printable, stdout, write_line
+from trivium.cli._screen import as_error, stdout, write_line
+from trivium.events import safe_line, safe_text
 from trivium.exceptions import ConfigurationError, RunError, TriviumError, UnknownRunError
 from trivium.journal import Journal, PendingApproval, RunInfo, RunNode, RunView, WaitingRun, ask_later
 from trivium.journal.lowlevel import decided_in, is_there
@@ -58,8 +59,21 @@ def open_journal(place: str) -> Journal:
         found: object = import_object(place, "journal", "agents:journal", (Journal,))
         if isinstance(found, Journal):
             return found
-        raise ConfigurationError(f"{one_line(place)} is of the class {type(found).__name__}; name a Journal")
-    raise ConfigurationError(f"there is no journal {one_line(place)}: name it by --journal, or TRIVIUM_JOURNAL")
+        raise ConfigurationError(f"{safe_line(place)} is of the class {type(found).__name__}; name a Journal")
+    raise ConfigurationError(f"there is no journal {safe_line(place)}: name another by --journal, or TRIVIUM_JOURNAL")
+
+
+def open_queues(place: str) -> Journal:
+    """Open the journal of a database, whose runs can be queued; see `open_journal`.
+
+    Raises:
+        ConfigurationError: it is a file, or there is no such object.
+    """
+    if ":" not in place or is_there(place, Path.is_file):
+        raise ConfigurationError(
+            f"runs are queued in PostgreSQL, and {safe_line(place)} names a file: give --journal postgresql://HOST/NAME"
+        )
+    return open_journal(place)
 
 
 def list_runs(journal: Journal, status: str | None, as_json: bool, limit: int) -> None:
@@ -74,18 +88,18 @@ def list_runs(journal: Journal, status: str | None, as_json: bool, limit: int) -
         return
     screen, left = stdout(), len(waiting) + len(runs) - limit
     waiting, runs = waiting[:limit], runs[: max(0, limit - len(waiting))]
-    wide = min(_WIDEST, max((len(one_line(each.id)) for each in (*waiting, *runs)), default=0))
+    wide = min(_WIDEST, max((len(safe_line(each.id)) for each in (*waiting, *runs)), default=0))
     for each in waiting:
         screen.print(_waiting_line(each, wide), soft_wrap=True)
     for each in runs:  # no table: an id that is cut short cannot be given to the other commands
         took = "" if each.ended is None else format_seconds(each.ended - each.started)
         status_text = (f"{each.status:<11}", _COLOURS.get(each.status, "red"))
         tries = f"{each.epoch} attempts" if each.epoch > 1 else ""
-        rest = ", ".join(filter(None, (one_line(each.root), took, tries)))
-        line = Text.assemble(f"{one_line(each.id):<{wide}}  ", status_text, f"{format_time(each.started)}  {rest}")
+        rest = ", ".join(filter(None, (safe_line(each.root), took, tries)))
+        line = Text.assemble(f"{safe_line(each.id):<{wide}}  ", status_text, f"{format_time(each.started)}  {rest}")
         screen.print(line, soft_wrap=True)
         if each.why:
-            screen.print(Text(f"  {one_line(each.why)}", style="red"), soft_wrap=True)
+            screen.print(Text(f"  {safe_line(each.why)}", style="red"), soft_wrap=True)
     if left > 0:
         write_line(f"and {left:,} more: `trivium runs --limit N` shows N of them, --json all")
 
@@ -97,9 +111,9 @@ def _waiting_json(run: WaitingRun) -> dict[str, object]:
 
 def _waiting_line(run: WaitingRun, wide: int) -> Text:
     begins = "" if run.at is None else f"begins at {format_time(run.at)}"
-    rest = ", ".join(filter(None, (one_line(run.program), f"in {one_line(run.queue)}", begins, one_line(run.why))))
+    rest = ", ".join(filter(None, (safe_line(run.program), f"in {safe_line(run.queue)}", begins, safe_line(run.why))))
     return Text.assemble(
-        f"{one_line(run.id):<{wide}}  ", (f"{run.status:<11}", "blue"), f"{format_time(run.since)}  {rest}"
+        f"{safe_line(run.id):<{wide}}  ", (f"{run.status:<11}", "blue"), f"{format_time(run.since)}  {rest}"
     )
 
 
@@ -133,14 +147,14 @@ def show_run(journal: Journal, run_id: str, as_json: bool, content: bool, paths:
         return
     screen = stdout(is_wrapped=False)
     screen.print(
-        Text.assemble((one_line(run.id), "bold"), "  ", (run.info.status, _COLOURS.get(run.info.status, "red")))
+        Text.assemble((safe_line(run.id), "bold"), "  ", (run.info.status, _COLOURS.get(run.info.status, "red")))
     )
     if run.why:
-        screen.print(Text(one_line(run.why), style="red"))
+        screen.print(Text(as_error(run.why), style="red"))
     if run.forked_from is not None:
-        screen.print(Text(f"forked from {one_line(run.forked_from.run_id)}", style="dim"))
+        screen.print(Text(f"forked from {safe_line(run.forked_from.run_id)}", style="dim"))
     for message in (run.input or ()) if content else ():
-        screen.print(Text(f"> {printable(_plain_text(message.content))}", style="cyan"))
+        screen.print(Text(f"> {safe_text(_plain_text(message.content))}", style="cyan"))
     screen.print(_tree(top, content, paths))
 
 
@@ -154,8 +168,8 @@ def write_page(journal: Journal, run_id: str, page: Path) -> None:
     try:
         page.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise ConfigurationError(f"{one_line(str(page))} cannot be written: {error.strerror}") from None
-    write_line(f"wrote {one_line(str(page))}")
+        raise ConfigurationError(f"{safe_line(str(page))} cannot be written: {error.strerror}") from None
+    write_line(f"wrote {safe_line(str(page))}")
 
 
 def _tree(top: RunNode, content: bool, paths: bool) -> Tree:
@@ -172,13 +186,13 @@ def _tree(top: RunNode, content: bool, paths: bool) -> Tree:
 
 def _line(node: RunNode, label: str, usage: Usage, content: bool) -> Text:
     facts = "".join(f"  {each}" for each in (format_seconds(node.seconds), *format_usage(usage)))
-    text = Text.assemble((one_line(label), "bold"), (facts, "dim"))
+    text = Text.assemble((safe_line(label), "bold"), (facts, "dim"))
     if node.error:
-        text.append(f"  {one_line(node.error)}", style="red")
+        text.append(f"  {safe_line(node.error)}", style="red")
     elif node.status == "open":
         text.append("  not ended", style="yellow")
     if content and node.outcome is not None:
-        text.append(f"\n{printable(_content(node))}", style="cyan")
+        text.append(f"\n{safe_text(_content(node))}", style="cyan")
     return text
 
 
@@ -216,14 +230,17 @@ def repeat_run(journal: Journal, run_id: str, reference: str, *, is_replay: bool
 
 
 def write_result(journal: Journal, run_id: str, content: object, as_json: bool) -> None:
-    """Write the result of a run; as JSON with what `trivium runs` tells of it, and its tokens and dollars."""
+    """Write the result of a run; as JSON with what `trivium runs` tells of it, and its tokens and dollars.
+
+    Where no terminal reads it, it is written as it is.
+    """
     said = _plain_text(content)
     if as_json:
         write_json_line(
             {**_info_json(journal.info(run_id)), "content": said, **_usage_json(journal.view(run_id).usage)}
         )
     else:
-        sys.stdout.write(f"{printable(said)}\n")
+        sys.stdout.write(f"{safe_text(said) if sys.stdout.isatty() else said}\n")
 
 
 def diff_runs(journal: Journal, first: str, second: str, as_json: bool) -> int:
@@ -234,7 +251,7 @@ def diff_runs(journal: Journal, first: str, second: str, as_json: bool) -> int:
     elif found is None:
         write_line("the two runs are alike")
     else:
-        sys.stdout.write(f"{printable(str(found))}\n")
+        sys.stdout.write(f"{safe_text(str(found))}\n")
     return 0 if found is None else DIFFERENT
 
 
@@ -245,8 +262,8 @@ def fork_run(journal: Journal, run_id: str, new: str | None, at: str | None, edi
     if as_json:
         write_json_line(_info_json(fork.info))
     else:
-        sys.stdout.write(f"{one_line(fork.id)}\n")
-        command = f"`trivium resume {one_line(fork.id)} MODULE:OBJECT` goes on with it"
+        sys.stdout.write(f"{safe_line(fork.id)}\n")
+        command = f"`trivium resume {safe_line(fork.id)} MODULE:OBJECT` goes on with it"
         write_line(f"nothing of it has run; {command if fork.input else 'run your program again with this id'}")
 
 
@@ -263,7 +280,7 @@ def decide_call(
     if digest is None:
         if by or key is not None or reason is not None:
             raise ConfigurationError(
-                f"say on which call you decide: `trivium approve {one_line(run_id)}` shows those that wait, and each "
+                f"say on which call you decide: `trivium approve {safe_line(run_id)}` shows those that wait, and each "
                 "begins with its DIGEST"
             )
         _show_waiting(waiting, as_json)
@@ -272,12 +289,12 @@ def decide_call(
     if digest and not found and (decision := decided_in(journal.entries(run_id), digest)):
         (is_approved, who, *_), at = decision
         did = "approved" if is_approved else "refused"
-        raise ConfigurationError(f"{one_line(digest)} was {did} by {one_line(who)} at {format_time(at)}")
+        raise ConfigurationError(f"{safe_line(digest)} was {did} by {safe_line(who)} at {format_time(at)}")
     if not digest or len(found) != 1:
         number = (digest and len(found)) or "none"
         raise ConfigurationError(
-            f"{one_line(digest) or 'an empty text'} stands for {number} of the calls that wait: "
-            f"`trivium approve {one_line(run_id)}` shows them"
+            f"{safe_line(digest) or 'an empty text'} stands for {number} of the calls that wait: "
+            f"`trivium approve {safe_line(run_id)}` shows them"
         )
     who = by or getuser()
     secret = None if key is None else _read_key(key)
@@ -285,7 +302,7 @@ def decide_call(
         journal.approve(run_id, found[0].digest, by=who, key=secret)
     else:
         journal.refuse(run_id, found[0].digest, reason, by=who, key=secret)
-    write_line(f"{one_line(who)} has {'approved' if reason is None else 'refused'} {one_line(found[0].name)}")
+    write_line(f"{safe_line(who)} has {'approved' if reason is None else 'refused'} {safe_line(found[0].name)}")
 
 
 def _show_waiting(waiting: list[PendingApproval], as_json: bool) -> None:
@@ -294,7 +311,7 @@ def _show_waiting(waiting: list[PendingApproval], as_json: bool) -> None:
             write_json_line({"digest": each.digest, "name": each.name, "arguments": each.arguments, "why": each.why})
         else:
             sys.stdout.write(f"{each.digest}  {call_text(each.name, each.arguments)}\n")
-            sys.stdout.write(f"  {one_line(each.why)}\n" if each.why else "")
+            sys.stdout.write(f"  {safe_line(each.why)}\n" if each.why else "")
     if not waiting:
         write_line("no call of it waits for a decision")
 
@@ -303,7 +320,7 @@ def _read_key(file: Path) -> bytes:
     try:
         return bytes.fromhex(file.read_text("utf-8-sig"))
     except (OSError, ValueError):
-        raise ConfigurationError(f"{one_line(str(file))} holds no key: 64 hexadecimal digits") from None
+        raise ConfigurationError(f"{safe_line(str(file))} holds no key: 64 hexadecimal digits") from None
 
 
 def find_runs(journal: Journal, session: str | None, age: str | None, status: str | None, is_agreed: bool) -> list[str]:
@@ -323,7 +340,7 @@ def find_runs(journal: Journal, session: str | None, age: str | None, status: st
     if not ids or is_agreed:
         return ids
     asked = f"this deletes {len(ids):,} {'run' if len(ids) == 1 else 'runs'}"
-    asked += "" if session is None else f" of the session {one_line(session)}"
+    asked += "" if session is None else f" of the session {safe_line(session)}"
     asked += "" if age is None else f" older than {age}"
     if not sys.stdin.isatty():
         raise ConfigurationError(f"{asked}: add --yes")
@@ -335,7 +352,7 @@ def _seconds_of(age: str) -> int:
     found = re.fullmatch(r"(\d{1,6})([mhdw])", age, re.ASCII)
     if found is None:
         raise ConfigurationError(
-            f"{one_line(age)} is no age: write a number of up to six digits with m, h, d or w, as 30d"
+            f"{safe_line(age)} is no age: write a number of up to six digits with m, h, d or w, as 30d"
         )
     return int(found[1]) * _UNITS[found[2]]
 
@@ -362,8 +379,8 @@ def forget_runs(journal: Journal, run_ids: list[str], session: str | None) -> in
         time.sleep(_PAUSE)
     if left:
         write_line(
-            f"what they have said still stands in {one_line(left)}, as another program reads the journal: it goes when "
-            "all that have it open have closed it"
+            f"what they have said still stands in {safe_line(left)}, as another program reads the journal: it goes "
+            "when all that have it open have closed it"
         )
     return LEFT if left else 0
 

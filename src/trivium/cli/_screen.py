@@ -12,6 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from trivium.events import safe_line, safe_text
+
 _ENDLESS = 10_000
 _OPTIONS = {
     "max_bytes": "--max-megabytes",
@@ -24,15 +26,20 @@ _OPTIONS = {
     "edit= replaces": "--edit replaces",
     "name it by at=": "name it by --at",
     ", or find_sources(FOLDER, include=[PATTERN])": " without quotes, or their folder",
+    "journal.approve(…), journal.refuse(…) or `trivium approve": "`trivium approve",
+    ", then call again with the same run id": ", then resume it, or submit it again",
     "; '' is the default of this machine": "; 'none' searches by words alone",
 }
 
 
 def prepare() -> None:
-    """Prepare stdout and stderr: any character can be written, pipes are UTF-8, and a closed stream discards all."""
-    sys.stdout, sys.stderr = (
-        os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False) if each is None else each
-        for each in (sys.stdout, sys.stderr)
+    """Prepare stdin, stdout and stderr.
+
+    Any character can be written, and pipes are UTF-8. A closed stream discards all, and as the input it has ended.
+    """
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(os.open(os.devnull, os.O_RDWR), mode, closefd=False) if each is None else each
+        for each, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
     )
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -55,7 +62,7 @@ class _LogLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; one that cannot be told is reported, as by other handlers, and no error of who logs it."""
         try:
-            write_line(printable(self.format(record)))
+            write_line(safe_text(self.format(record)))
         except Exception:
             self.handleError(record)
 
@@ -84,19 +91,9 @@ def show_json(value: object) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def printable(text: str) -> str:
-    """Return text without characters that control the terminal; a document's text is not to be trusted."""
-    return "".join(each if each.isprintable() or each == "\n" else " " for each in text)
-
-
-def one_line(text: object) -> str:
-    """Return text on one line, without characters that control the terminal."""
-    return printable(" ".join(str(text).split()))
-
-
 def as_error(error: object) -> str:
     """Return the text of an error on one line, with options of the command line in place of arguments."""
-    text = one_line(error)
+    text = safe_line(error)
     for argument, option in _OPTIONS.items():
         text = text.replace(argument, option)
     return text

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trivium.cli._objects_at import import_agents
-from trivium.cli._screen import one_line, write_line
+from trivium.cli._screen import write_line
+from trivium.events import safe_line
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.http.lowlevel import is_loopback
 from trivium.journal import Journal
@@ -49,7 +50,7 @@ def serve_agents(references: list[str], address: ServedAt, options: ServeOptions
         if isinstance(token, Mapping) and not options.get("approvers"):
             write_line("warning: users approve the calls of their own runs: --approver NAME names who does instead")
         if is_new:
-            write_line(f"the journal {one_line(place)} is new: it has no runs yet")
+            write_line(f"the journal {safe_line(place)} is new: it has no runs yet")
         shown = f"#token={server.token}" if server.token_is_made else ""  # a browser sends no fragment
         write_line(f"open {server.public_url or server.url}/{shown} to look at runs, talk and approve")
 
@@ -78,20 +79,21 @@ def read_tokens(token: str | None, users: Path | None) -> str | Mapping[str, str
     try:
         lines = users.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{one_line(str(users))} cannot be read: {one_line(str(error))}") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(f"{safe_line(str(users))} cannot be read: {why}") from None
     found = dict[str, str]()
     for number, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("#"):
             continue
         name, is_pair, secret = map(str.strip, line.partition("="))
-        place = f"line {number} of {one_line(str(users))}"
+        place = f"line {number} of {safe_line(str(users))}"
         if not is_pair:  # the line is not shown: it may be a token
             raise ConfigurationError(f"{place} has no '=': it is NAME=TOKEN")
         if name in found:
-            raise ConfigurationError(f"{place} names {one_line(name)} again: each user has one line")
+            raise ConfigurationError(f"{place} names {safe_line(name)} again: each user has one line")
         found[name] = secret
     if not found:
-        raise ConfigurationError(f"{one_line(str(users))} names no user: it has a line NAME=TOKEN for each")
+        raise ConfigurationError(f"{safe_line(str(users))} names no user: it has a line NAME=TOKEN for each")
     return found
 
 
@@ -103,7 +105,7 @@ def browse_runs(journal: Journal, port: int, reports: Collection[Path]) -> None:
     """
     for each in reports:
         if not each.is_file():
-            raise ConfigurationError(f"there is no report {one_line(str(each))}: `trivium extract --report` writes one")
+            raise ConfigurationError(f"there is no report {safe_line(each)}: `trivium extract --report` writes one")
     server = AgentServer({}, port=port, token=secrets.token_urlsafe(32), journal=journal, reports=reports)
 
     def ready() -> None:
@@ -121,7 +123,7 @@ def browse_runs(journal: Journal, port: int, reports: Collection[Path]) -> None:
 def report_ready(server: HTTPServing, what: str, host: str, path: str = "") -> None:
     """Report that a server listens, where it is called, and who may call it."""
     public = f"{server.public_url}{path} (it listens at {server.url})" if server.public_url else ""
-    write_line(f"serving {one_line(what)} at {public or server.url + path}; Ctrl-C ends it")
+    write_line(f"serving {safe_line(what)} at {public or server.url + path}; Ctrl-C ends it")
     if server.token_is_made:
         write_line(f"token: {server.token} (for this run; TRIVIUM_SERVE_TOKEN sets one)")
     if server.is_open:

@@ -14,8 +14,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from trivium.cli._records import Record
-from trivium.cli._screen import one_line, printable
 from trivium.cli._tally import is_refusal
+from trivium.events import safe_line, safe_text
 from trivium.extraction import DOUBTFUL
 from trivium.observers import RecordedNode, format_usage
 from trivium.parsing import Place
@@ -37,14 +37,14 @@ def _labels(records: Sequence[Record]) -> list[str]:
     """Return the names of the documents, with their folders if two have the same name."""
     names = [PurePath(record["source"]).name for record in records]
     labels = names if len(set(names)) == len(names) else [record["source"] for record in records]
-    return [one_line(label) for label in labels]
+    return [safe_line(label) for label in labels]
 
 
 def _table(records: Sequence[Record], names: Sequence[str]) -> Table:
     table = Table(box=box.HORIZONTALS, show_lines=True, border_style="dim")
     table.add_column("document", overflow="fold")
     for name in names:
-        table.add_column(Text(one_line(name)), overflow="fold")
+        table.add_column(Text(safe_line(name)), overflow="fold")
     for record, label in zip(records, _labels(records), strict=True):
         cells = [_cell(entry, record["refused"].get(name)) for name, entry in record["fields"].items()]
         table.add_row(Text(label, style="bold"), *cells)
@@ -58,7 +58,7 @@ def _cell(entry: dict[str, object], reason: str | None, *, in_list: bool = False
         return Text.assemble(value_text(entry["value"]), (f"  ({place})" if in_list else f"\n{place}", "dim"))
     if not reason or not is_refusal(reason):
         return Text("—", style="dim")
-    return Text.assemble(("refused: ", "yellow"), (one_line(reason), "dim")) if in_list else Text("refused", "yellow")
+    return Text.assemble(("refused: ", "yellow"), (safe_line(reason), "dim")) if in_list else Text("refused", "yellow")
 
 
 def place_of(entry: Mapping[str, Any]) -> Place:
@@ -77,7 +77,7 @@ def _doubts(records: Sequence[Record]) -> list[Text]:
     found = [
         (
             entry.get("confidence", 1.0),
-            f"{label}, {one_line(name)}: {one_line(value_text(entry['value']))}{_others(entry)}",
+            f"{label}, {safe_line(name)}: {safe_line(value_text(entry['value']))}{_others(entry)}",
         )
         for record, label in zip(records, _labels(records), strict=True)
         for name, entry in record["fields"].items()
@@ -93,13 +93,13 @@ def _doubts(records: Sequence[Record]) -> list[Text]:
 
 
 def _others(entry: Mapping[str, Any]) -> str:
-    values = [one_line(value_text(each["value"])) for each in entry.get("alternatives", ())]
+    values = [safe_line(value_text(each["value"])) for each in entry.get("alternatives", ())]
     return f"; or {', '.join(values)}" if values else ""
 
 
 def _reasons(records: Sequence[Record]) -> list[Text]:
     lines = [
-        Text.assemble(("refused  ", "yellow"), f"{label}, {one_line(name)}: {one_line(reason)}")
+        Text.assemble(("refused  ", "yellow"), f"{label}, {safe_line(name)}: {safe_line(reason)}")
         for record, label in zip(records, _labels(records), strict=True)
         for name, reason in record["refused"].items()
         if is_refusal(reason)
@@ -117,7 +117,7 @@ def _list(records: Sequence[Record], names: Sequence[str]) -> RenderableType:
         grid.add_column(style="cyan", max_width=max(12, *(min(len(name), 24) for name in names)))
         grid.add_column(overflow="fold")
         for name, entry in record["fields"].items():
-            grid.add_row(Text("  " + one_line(name)), _cell(entry, record["refused"].get(name), in_list=True))
+            grid.add_row(Text("  " + safe_line(name)), _cell(entry, record["refused"].get(name), in_list=True))
         parts += [Text(label, style="bold"), grid, Text()]
     return Group(*parts[:-1], *_doubts(records))
 
@@ -140,7 +140,7 @@ def value_text(value: object) -> str:
         return between.join(value_text(each) for each in parts.values() if each is not None)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return printable(str(value))
+    return safe_text(str(value))
 
 
 def run_tree(root: RecordedNode) -> Tree:
@@ -156,5 +156,5 @@ def run_tree(root: RecordedNode) -> Tree:
 
 def _node_text(node: RecordedNode, label: str) -> Text:
     facts = "".join(f"  {each}" for each in (f"{node.seconds:.2f} s", *format_usage(node.usage)))
-    text = Text.assemble((one_line(label), "bold"), (facts, "dim"))
-    return text.append(f"  {one_line(node.error)}", style="red") if node.error else text
+    text = Text.assemble((safe_line(label), "bold"), (facts, "dim"))
+    return text.append(f"  {safe_line(node.error)}", style="red") if node.error else text

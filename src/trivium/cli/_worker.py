@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from trivium.cli._objects_at import import_agents
-from trivium.cli._screen import one_line, write_line
+from trivium.cli._screen import write_line
+from trivium.events import safe_line
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal
 from trivium.workers import Worker
@@ -35,14 +36,14 @@ def work(
         worker.stop()
 
     def ready() -> None:
-        names, places = one_line(", ".join(worker.served)), one_line(", ".join(worker.queues))
-        write_line(f"working for {names}, from {places} of {one_line(journal.place)}; Ctrl-C ends it")
+        names, places = safe_line(", ".join(worker.served)), safe_line(", ".join(worker.queues))
+        write_line(f"working for {names}, from {places} of {safe_line(journal.place)}; Ctrl-C ends it")
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     worker.run(ready)
     if worker.runs:
-        write_line(f"what is at work cannot be stopped: left to others is {one_line(', '.join(worker.runs))}")
+        write_line(f"what is at work cannot be stopped: left to others is {safe_line(', '.join(worker.runs))}")
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(128 + came[0])  # Python would wait for its thread
@@ -53,5 +54,5 @@ def work(
 def _queue(text: str) -> tuple[str, int | None]:
     name, colon, most = text.partition(":")
     if not name or (colon and not (most.isdecimal() and int(most))):
-        raise ConfigurationError(f"--queue {one_line(text)} is none: write NAME, or NAME:3 for three runs at once")
+        raise ConfigurationError(f"--queue {safe_line(text)} is none: write NAME, or NAME:3 for three runs at once")
     return name, int(most) if colon else None

@@ -26,6 +26,7 @@ from trivium.events._event import (
 from trivium.events._json import JSONObject, JSONValue, has_set, in_order, to_sorted_json
 from trivium.events._nesting import MAX_NESTING, is_deeper
 from trivium.events._registry import HOMES, event_class, event_kinds
+from trivium.events._safe_text import safe_line, safe_text
 from trivium.events._signals import is_of_signal_handler
 from trivium.lazy import lazy_names
 
@@ -101,6 +102,8 @@ __all__ = [
     "is_deeper",
     "is_of_signal_handler",
     "on_one_line",
+    "safe_line",
+    "safe_text",
     "to_json_value",
     "to_sorted_json",
 ]

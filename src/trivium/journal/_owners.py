@@ -18,6 +18,8 @@ _FIRST_NAMESPACE: Final = "pid:[4026531836]"
 """The namespace of processes that are in no container, on each Linux."""
 _UNKNOWN: Final = "?"
 """The start of a process that is alive, where the system does not tell it."""
+_ENDED: Final = ("Z", "X")
+"""The states of a process that has ended, for which its parent has not waited yet."""
 
 
 class Leases(Generic[T]):
@@ -162,7 +164,8 @@ def _start_of(pid: int) -> str:
         if not Path("/proc/self/stat").exists():
             os.kill(pid, 0)
             return _UNKNOWN
-        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        return "" if stat[0] in _ENDED else stat[19]
     except PermissionError:
         return _UNKNOWN
     except (OSError, OverflowError):

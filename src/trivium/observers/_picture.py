@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from trivium.commander import NodeState
+from trivium.events import safe_text
 from trivium.observers._forest import Branch, Forest
 from trivium.schema import Usage
 
@@ -143,8 +144,8 @@ class Picture:
 
     def printable(self, text: str) -> str:
         """Return a text on one line, without control characters, in letters that the terminal can write."""
-        kept = "".join(each if each.isprintable() else " " for each in text)
-        return kept.encode(self.console.encoding, "replace").decode(self.console.encoding)
+        line = safe_text(text).replace("\n", " ")
+        return line.encode(self.console.encoding, "replace").decode(self.console.encoding)
 
 
 def _counts(branch: Branch | Forest) -> list[str]:

@@ -79,7 +79,8 @@ class Message(ChatDocumentForm, OlderNames):
     """A message between modules.
 
     The seven fields are always there; the others (`MessageExtra`) are given by keyword, read as attributes,
-    and appear in `repr` and dumps only when they are set.
+    and appear in texts and dumps only when they are set. `repr` leaves out what is at its default, and cuts values of
+    more than 200 characters.
 
     Args:
         content: text, or a tool call for an executor, or any value.
@@ -92,8 +93,7 @@ class Message(ChatDocumentForm, OlderNames):
 
     Example:
         >>> Message(content="hi")
-        AgentMessage(content='hi', sender='user', formatted=None, extra_info=None, type=None, receiver=None, \
-stream_state=<AgentStatusCode.END: 0>)
+        AgentMessage(content='hi')
     """
 
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
@@ -145,12 +145,10 @@ stream_state=<AgentStatusCode.END: 0>)
     else:
 
         def __init__(self, *given, **values):
-            if given:
-                raise ArgumentTypeError("a message takes its values by keyword: Message(content=…)", "content")
             values = from_older_form(values) if OLDER_FORM & values.keys() else values
             if values.get("sources") is not None:
                 values["sources"] = as_sources(values["sources"])
-            super().__init__(**values)
+            super().__init__(*given, **values)
 
         __init__.__pydantic_base_init__ = True  # so that validation goes without it
 
@@ -366,8 +364,10 @@ stream_state=<AgentStatusCode.END: 0>)
         extra = cast("dict[str, Any]", self.__pydantic_extra__)
         return {**extra, "metadata": self.metadata.own_values()} if "metadata" in extra else {"metadata": {}, **extra}
 
-    def __repr_name__(self) -> str:
-        return "AgentMessage"
+    def __repr__(self) -> str:
+        texts = {name: repr(value).replace("\n", " ") for name, value in self.__repr_args__() if name}
+        own = ((name, text) for name, text in texts.items() if text != repr(_FIELDS.get(name, ...)))
+        return f"AgentMessage({', '.join(f'{name}={text:.200}' + '…' * (len(text) > 200) for name, text in own)})"
 
     def __class_getitem__(cls, output: Any) -> builtins.type[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Return the class itself: `Answer[T]` says to type checkers alone which type `output` has."""
@@ -444,12 +444,9 @@ def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Messag
             for name, value in values.items():
                 if value.__class__ not in ATOMS:
                     values[name] = copied(value, memo)
-    if links := message.__pydantic_private__:
-        links = links.copy()
-        for name in OF_ITSELF & links.keys():
-            del links[name]
+    links = message.__pydantic_private__
     _set_fields(new, fields)
     _set_given(new, message.__pydantic_fields_set__.copy())
     _set_extras(new, extra)
-    _set_links(new, links)
+    _set_links(new, links and {name: each for name, each in links.items() if name not in OF_ITSELF})
     return new

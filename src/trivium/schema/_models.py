@@ -27,7 +27,8 @@ class BuiltLate(BaseModel):
     in a class of a user is told where the class stands, as pydantic tells it of any other.
 
     Raises:
-        ArgumentTypeError: the constructor takes no value of a name; the text suggests the closest.
+        ArgumentTypeError: the constructor takes no value of a name; the text suggests the closest. Or a value comes
+            without a name.
     """
 
     model_config = ConfigDict(defer_build=True)
@@ -36,7 +37,10 @@ class BuiltLate(BaseModel):
     """The names that the constructor takes beside those of its fields."""
     if not TYPE_CHECKING:  # a checker would allow any keyword
 
-        def __init__(self, /, **data: Any) -> None:
+        def __init__(*given: Any, **data: Any) -> None:  # as the first one it stands in no signature
+            self, *unnamed = given
+            if unnamed:
+                raise ArgumentTypeError(f"{type(self).__name__} takes keywords: {', '.join(type(self).model_fields)}")
             try:
                 self.__pydantic_validator__.validate_python(data, self_instance=self)
             except ValidationError as error:

@@ -38,7 +38,8 @@ class ResponseEvents:
 
     Args:
         response: the response object as it begins, without its output.
-        calls: the events of tool calls that began earlier in the run, by their keys; `digest` is that of the approval.
+        calls: the events of tool calls that began earlier in the run, by their keys; `asked` is the id of the item
+            that asked for an approval.
         before: the usage of the run up to here.
     """
 
@@ -126,9 +127,9 @@ class ResponseEvents:
     # ---- tools
     def _begin_call(self, event: JSONObject) -> Iterator[JSONObject]:
         call = {
-            "id": f"mcp_{event['key']}", "type": "mcp_call", "server_label": LABEL, "name": event["name"],
-            "arguments": event["arguments"], "output": None, "error": None, "status": "in_progress",
-            "approval_request_id": f"mcpr_{event['digest']}" if event.get("digest") else None,
+            "id": f"mcp_{self.response['id'][5:]}_{event['key']}", "type": "mcp_call", "server_label": LABEL,
+            "name": event["name"], "arguments": event["arguments"], "output": None, "error": None,
+            "status": "in_progress", "approval_request_id": event.get("asked"),
         }  # fmt: skip
         item, index, added = self._add(call)
         self._calls[event["key"]] = item, index
@@ -156,8 +157,8 @@ class ResponseEvents:
         self._calls.clear()
         for each in event["approvals"]:
             asked = {
-                "id": f"mcpr_{each['digest']}", "type": "mcp_approval_request", "server_label": LABEL,
-                "name": each["name"], "arguments": content_text({"content": each["arguments"]}),
+                "id": asked_id(self.response["id"], each["digest"]), "type": "mcp_approval_request",
+                "server_label": LABEL, "name": each["name"], "arguments": content_text({"content": each["arguments"]}),
             }  # fmt: skip
             item, index, added = self._add(asked)
             yield added
@@ -173,7 +174,8 @@ class ResponseEvents:
         for key in [key for key, text in self._texts.items() if text.item["status"] == "in_progress"]:
             yield from self._close_text(key, "completed" if event["kind"] == "done" else "incomplete")
         if event["kind"] == "failed":
-            self.response["error"] = {"code": "server_error", "message": event["error"]["message"]}
+            told = {"code": "server_error", "message": event["error"]["message"]}
+            self.response["error"] = {"type": "server_error", **told}  # Vercel's AI SDK reads only one with a type
         status = {"done": "completed"}.get(event["kind"], event["kind"])
         yield from self._finish(status, event["time"], event.get("usage"))
 
@@ -182,6 +184,11 @@ class ResponseEvents:
         self.response["usage"] = None if used is None else usage_of(used, self.before)
         kind = "incomplete" if status == "cancelled" else status
         yield self._event(f"response.{kind}", response=dict(self.response))
+
+
+def asked_id(response_id: str, digest: str) -> str:
+    """Return the id of the item with which a response asks for an approval."""
+    return f"mcpr_{response_id[5:]}_{digest}"
 
 
 def _part(text: str) -> JSONObject:

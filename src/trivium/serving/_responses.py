@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 from math import inf
@@ -14,7 +14,7 @@ from trivium.serving._approvals import DECISION_BESIDE, Verdict
 from trivium.serving._http import MOST, json_response, owner_of, read_object, text_field, whole_number
 from trivium.serving._log import STOPS
 from trivium.serving._openai import check_format, parse_conversation
-from trivium.serving._response_events import ResponseEvents
+from trivium.serving._response_events import ResponseEvents, asked_id
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._served_run import ServedRun, followed
 from trivium.serving._streams import Awaited, Streamed, follow_as, server_event
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _APPROVAL: Final = "mcp_approval_response"
 _FORM: Final = "an mcp_approval_response has approval_request_id, approve (true or false), and a reason if you like"
 _OURS: Final = ("mcp_call", "mcp_list_tools", "mcp_approval_request", "reasoning", "item_reference")
-"""Items of earlier responses that clients send back; the run remembers them itself."""
+"""Items of earlier responses that clients send back, beside messages."""
 
 
 class _Part(NamedTuple):
@@ -66,17 +66,25 @@ class ResponseRoutes(Routes):
             {"type": "message", "role": "user", "content": body.get("input")}
         ]  # fmt: skip
         before = text_field(body, "previous_response_id")
-        decisions = [each for each in given if _type_of(each) == _APPROVAL]
+        # What stands before output that the client had already was decided on then.
+        decisions = [each for each in given[_after(given, _is_told) :] if _type_of(each) == _APPROVAL]
         if decisions:
-            waiting = await self._find(owner, before)
+            asked = text_field(cast("JSONObject", decisions[-1]), "approval_request_id")
+            waiting = await (self._find(owner, before) if before else self._with_item(owner, asked))
             if await self._says_more(waiting.run, given):
                 raise Failure(422, "InvalidRequest", f"input holds {DECISION_BESIDE}")
             part = await self._decide(waiting, cast("list[JSONObject]", decisions), kept)
         else:
-            said = parse_conversation([each for each in given if _type_of(each) not in _OURS], "input")
+            after = 0 if before else _after(given, _is_reference)
+            said = parse_conversation(_said(given[after:], is_known=bool(before)), "input")
             if instructions := text_field(body, "instructions", inf):
                 said = [{"content": instructions, "is_answer": False}, *said]
-            earlier = (await self._find(owner, before)).run if before else None
+            earlier = None
+            if before:
+                earlier = (await self._find(owner, before)).run
+            elif after:
+                referred = text_field(cast("JSONObject", given[after - 1]), "id")
+                earlier = (await self._with_item(owner, referred)).run
             name = text_field(body, "model") or (earlier.request.name if earlier is not None else "")
             if not name:
                 raise Failure(422, "InvalidRequest", "model is the name of what is served: GET /v1/models lists them")
@@ -97,9 +105,9 @@ class ResponseRoutes(Routes):
 
     async def _says_more(self, run: ServedRun, given: Sequence[object]) -> bool:
         """Return whether something of an input is new to a conversation: neither a decision, nor sent back with it."""
-        ours = [at for at, each in enumerate(given) if _is_ours(each)]
-        rest = [each for each in given[ours[-1] + 1 if ours else 0 :] if _type_of(each) != _APPROVAL]
-        if ours or not rest:
+        after = _after(given, _is_ours)
+        rest = [each for each in given[after:] if _type_of(each) != _APPROVAL]
+        if after or not rest:
             return bool(rest)
         thread = await self._runs.in_session(run.request.owner, run.request.session)
         known = [said for request in thread for said in request.body["messages"]]
@@ -109,7 +117,7 @@ class ResponseRoutes(Routes):
         if not kept["store"]:
             raise Failure(422, "InvalidRequest", "a run that has asked for approvals is stored: leave store out")
         made = {
-            text_field(each, "approval_request_id").removeprefix("mcpr_"):
+            text_field(each, "approval_request_id").rpartition("_")[2]:
                 Verdict.parse(each, _FORM, ("type", "id", "status", "approval_request_id"), "approve")
             for each in decisions
         }  # fmt: skip
@@ -153,6 +161,21 @@ class ResponseRoutes(Routes):
         ends = {"first_id": found[0]["id"], "last_id": found[-1]["id"]} if found else {"first_id": "", "last_id": ""}
         return json_response({"object": "list", "data": found, **ends, "has_more": start + most < len(items)})
 
+    async def _with_item(self, owner: str, item_id: str) -> _Part:
+        """Return the response of which an item is output: a request that refers to it goes on from there."""
+        unknown = Failure(
+            404, "UnknownItem",
+            f"no stored response of yours has an item {item_id[:100]!r}: send previous_response_id, or the items "
+            "themselves (with Vercel's AI SDK: `store: false`)",
+        )  # fmt: skip
+        try:
+            part = await self._find(owner, f"resp_{item_id.partition('_')[2].rpartition('_')[0]}")
+        except Failure:
+            raise unknown from None
+        if all(each["id"] != item_id for each in _object(part)["output"]):
+            raise unknown
+        return part
+
     async def _part(self, request: Request) -> _Part:
         return await self._find(owner_of(request), request.path_params["id"])
 
@@ -178,10 +201,11 @@ class ResponseRoutes(Routes):
 def _input_items(part: _Part) -> Iterator[JSONObject]:
     """Yield what the client said: messages with their files, or decisions on calls that needed an approval."""
     if part.number > 1:
+        asked_by = part._replace(number=part.number - 1)
         for event in takewhile(lambda each: each["kind"] == "decided", part.run.log.events[part.after :]):
             yield {
                 "id": f"mcpa_{event['digest']}", "type": _APPROVAL, "approve": event["approved"],
-                "approval_request_id": f"mcpr_{event['digest']}", "reason": event["reason"] or None,
+                "approval_request_id": asked_id(asked_by.id, event["digest"]), "reason": event["reason"] or None,
             }  # fmt: skip
         return
     for number, each in enumerate(part.run.request.body["messages"]):
@@ -208,6 +232,35 @@ def _type_of(item: object) -> object:
 def _is_ours(item: object) -> bool:
     """Return whether an item is of the output of an earlier response."""
     return _type_of(item) in _OURS or (isinstance(item, dict) and cast("JSONObject", item).get("role") == "assistant")
+
+
+def _is_reference(item: object) -> bool:
+    return _type_of(item) == "item_reference"
+
+
+def _is_told(item: object) -> bool:
+    """Return whether an item is of the output of an earlier response, and not a question that a decision answers."""
+    asks = _type_of(item) == "mcp_approval_request" or (
+        _is_reference(item) and text_field(cast("JSONObject", item), "id").startswith("mcpr_")
+    )
+    return _is_ours(item) and not asks
+
+
+def _after(items: Sequence[object], is_one: Callable[[object], bool]) -> int:
+    """Return the place behind the last item of a kind; 0: there is none."""
+    return max((at for at, each in enumerate(items, 1) if is_one(each)), default=0)
+
+
+def _said(items: Iterable[object], *, is_known: bool) -> Iterator[object]:
+    """Yield the messages of an input; a call is text of the agent, unless its run is known and remembers it."""
+    for each in items:
+        if _type_of(each) == "mcp_call" and not is_known:
+            call = cast("JSONObject", each)
+            result = call.get("output") or call.get("error") or "no result"
+            text = f"(called {call.get('name')}({call.get('arguments')}): {result})"
+            yield {"role": "assistant", "content": text}
+        elif _type_of(each) not in (*_OURS, _APPROVAL):
+            yield each
 
 
 def _checked(body: JSONObject) -> JSONObject:
@@ -238,10 +291,9 @@ def _checked(body: JSONObject) -> JSONObject:
 def _events(part: _Part) -> ResponseEvents:
     run = part.run
     earlier, later = run.log.events[: part.after], run.log.events[part.after :]
-    asked = {each["key"]: each["digest"] for event in earlier[-1:] for each in event["approvals"]}
-    calls = {
-        each["key"]: {**each, "digest": asked.get(each["key"], "")} for each in earlier if each["kind"] == "tool_call"
-    }
+    asked_by = part._replace(number=part.number - 1).id
+    asked = {each["key"]: asked_id(asked_by, each["digest"]) for event in earlier[-1:] for each in event["approvals"]}
+    calls = {each["key"]: {**each, "asked": asked.get(each["key"])} for each in earlier if each["kind"] == "tool_call"}
     before: JSONObject = earlier[-1]["usage"] if earlier else {}
     kept, at = run.request.body["response"], run.request.created
     previous = run.request.before.replace("run_", "resp_") or None  # as builds told it that kept it elsewhere

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from trivium.commander import Listener
+from trivium.events import safe_line
 from trivium.exceptions import RunKilledError, TriviumError
 from trivium.module import Module
 from trivium.observers import format_usage
 from trivium.schema import Message
 from trivium.terminal._conversation import Conversation
 from trivium.terminal._terminal import Terminal, is_terminal
-from trivium.terminal._words import safe_line
 
 if TYPE_CHECKING:
     from trivium.journal import Journal
@@ -29,12 +29,13 @@ COMMANDS = {
     "/history": "show the conversation so far",
     "/reset": "forget the conversation",
     "/cost": "show what the answers have cost so far",
-    "/save": "copy the conversation into a file, for --session: /save FILE",
+    "/save": "copy the conversation into a new file, for --session: /save FILE",
     "/quit": "leave, as q, x, exit, bye and Ctrl-D do",
 }
 _COMMAND = re.compile(r"/\w+(\s|$)")
-_QUIT = frozenset({"/quit", "/exit", "q", "x", "quit", "exit", "bye"})
-_KEYS = "Enter sends, Alt-Enter begins a line, Ctrl-C stops an answer"
+_LEAVE = frozenset({"/quit", "/exit"})
+_WORDS = frozenset({"q", "x", "quit", "exit", "bye"})
+"""What leaves at a terminal besides; on a pipe these are input like any other."""
 
 Commands: TypeAlias = Mapping[str, Callable[[str], str]]
 """Further commands of a program: each gets what follows it, and returns the line to show."""
@@ -107,32 +108,36 @@ def chat_at_terminal(
         listeners: further listeners of the runs.
         commands: further commands of the program.
     """
-    terminal.note(f"{_KEYS}; /help says more.")
+    terminal.note(f"{_keys(terminal)}; /help says more.")
     if summary := conversation.summary():
         terminal.note(summary)
     if conversation.is_broken_off:
-        terminal.note("The last turn was broken off; it goes on.")
-        _take_turn(conversation, terminal, listeners, conversation.go_on)
+        _take_turn(conversation, terminal, listeners)
     while (text := terminal.read()) is not None:
         word = text.strip()
-        if word.lower() in _QUIT:
+        if word.lower() in _WORDS or word.partition(" ")[0] in _LEAVE:
             break
         if _COMMAND.match(word):
             run_command(word, conversation, terminal, commands or {})
-        if not word or _COMMAND.match(word):
-            continue
-        _take_turn(conversation, terminal, listeners, functools.partial(conversation.ask, text))
+        elif word:
+            _take_turn(conversation, terminal, listeners, text)
     return conversation.failed
 
 
-def _take_turn(
-    conversation: Conversation, terminal: Terminal, listeners: tuple[Listener, ...], ask: Callable[..., Message]
-) -> None:
-    """Have a turn answered at the terminal."""
-    terminal.begin_turn()
+def _keys(terminal: Terminal) -> str:
+    breaks = "" if terminal.console.is_dumb_terminal else "Alt-Enter begins a line, "
+    return f"Enter sends, {breaks}Ctrl-C stops an answer"
+
+
+def _take_turn(conversation: Conversation, terminal: Terminal, listeners: tuple[Listener, ...], text: str = "") -> None:
+    """Have a turn answered at the terminal, behind one that was broken off; "" asks nothing more than that one."""
+    display = (terminal, conversation.count, *listeners), lambda: terminal.partial, terminal.approve
     try:
-        terminal.wait()  # from here on Ctrl-C stops the answer
-        answer = ask((terminal, conversation.count, *listeners), lambda: terminal.partial, terminal.approve)
+        if conversation.is_broken_off:
+            terminal.note("The last turn was broken off; it goes on.")
+            _show_answer(terminal, functools.partial(conversation.go_on, *display))
+        if text:
+            _show_answer(terminal, functools.partial(conversation.ask, text, *display))
     except (KeyboardInterrupt, RunKilledError):
         terminal.stop()
         terminal.note("\ninterrupted; say what to do next", "yellow")  # behind the ^C that the terminal has written
@@ -140,10 +145,15 @@ def _take_turn(
         conversation.failed += 1
         terminal.stop()
         terminal.note(f"error: {safe_line(error)}", "red")
-    else:
-        content = answer.content if isinstance(answer.content, str) else str(answer.content or "")
-        if content and not terminal.has_displayed(content):  # as of a module that calls no model
-            terminal.write_message(answer.sender, content, "agent")
+
+
+def _show_answer(terminal: Terminal, ask: Callable[[], Message]) -> None:
+    terminal.begin_turn()
+    terminal.wait()  # from here on Ctrl-C stops the answer
+    answer = ask()
+    content = answer.content if isinstance(answer.content, str) else str(answer.content or "")
+    if content and not terminal.has_displayed(content):  # as of a module that calls no model
+        terminal.write_message(answer.sender, content, "agent")
 
 
 def run_command(line: str, conversation: Conversation, terminal: Terminal, commands: Commands | None = None) -> None:
@@ -157,7 +167,9 @@ def run_command(line: str, conversation: Conversation, terminal: Terminal, comma
             terminal.note(f"error: {safe_line(error)}", "red")
         return
     if word == "/help":
-        terminal.note("\n".join(f"{name:10}{text}" for name, text in terminal.commands.items()) + f"\n{_KEYS}.")
+        terminal.note(
+            "\n".join(f"{name:10}{text}" for name, text in terminal.commands.items()) + f"\n{_keys(terminal)}."
+        )
     elif word == "/tools":
         if rest in ("on", "off"):
             terminal.unfold = rest == "on"
@@ -196,17 +208,25 @@ def chat_on_lines(
     failed: Callable[[TriviumError], object],
 ) -> int:
     """Read a turn from each line of standard input; return the number of turns that failed."""
-    for line in chain([None] if conversation.is_broken_off else [], sys.stdin):
-        text = "" if line is None else line.strip()
-        if text.lower() in _QUIT:
-            break
-        if not text and line is not None:
-            continue
+
+    def take(ask: Callable[[], Message | None]) -> None:
         try:
-            answer = conversation.ask(text, listeners, str) if text else conversation.go_on(listeners, str)
+            answer = ask()
         except TriviumError as error:
             conversation.failed += 1
             failed(error)
         else:
-            answered(answer)
+            if answer is not None:
+                answered(answer)
+
+    def go_on() -> Message | None:
+        return conversation.go_on(listeners, str) if conversation.is_broken_off else None
+
+    for line in chain([""], sys.stdin):  # first a turn that was broken off, without any question
+        text = line.strip()
+        if text in _LEAVE:
+            break
+        take(go_on)
+        if text:
+            take(functools.partial(conversation.ask, text, listeners, str))
     return conversation.failed

@@ -7,15 +7,16 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from trivium.commander import Event, Listener
+from trivium.events import safe_line
 from trivium.exceptions import ConfigurationError, OutputError, RunAliveError, RunInputError, StateError
 from trivium.journal import Journal, RunInfo
 from trivium.module import Module
 from trivium.schema import Message, Usage
-from trivium.terminal._words import safe_line
 
 if TYPE_CHECKING:
     from trivium.actions import ApprovalRequest
@@ -52,12 +53,18 @@ class Conversation:
     ) -> None:
         self.module, self._name = module, "chat" if session_id == 0 else session_id
         self.session_id = session_id if file is None and journal is None else self._name
-        self.is_broken_off, self._turn = False, 0
+        self._turn = 0
         self.failed = 0
         self.usage = Usage()
         self.journal = journal if file is None else self._open(file)
-        if self.journal is not None and (last := self._catch_up(self.journal)) is not None:
-            self.is_broken_off = last.status == "killed"
+        if self.journal is not None:
+            self._catch_up(self.journal)
+
+    @property
+    def is_broken_off(self) -> bool:
+        """Whether the process of the last turn was killed: go on with that turn before another one begins."""
+        last = None if self.journal is None else self._catch_up(self.journal)
+        return last is not None and last.status == "killed"
 
     def ask(
         self,
@@ -75,13 +82,13 @@ class Conversation:
             approve: decides on calls of tools, unless the module has a function for that.
 
         Raises:
-            RunAliveError: another process has a turn of this conversation at work.
+            RunAliveError: another process has a turn of this conversation at work, or has been killed just now.
         """
         call = functools.partial(self.module, text, session_id=self.session_id)
         if self.journal is None:
             return self._answer(call, text, listeners, partial, approve)
         last = self._catch_up(self.journal)
-        if last is not None and last.status == "running":
+        if last is not None and last.status in ("running", "killed"):
             raise _elsewhere(last.id)
         self._turn += 1
         run_id = self._run_of(self._turn)
@@ -100,7 +107,7 @@ class Conversation:
     ) -> Message:
         """Go on with the turn that was broken off; see `ask`."""
         assert self.journal is not None, "only a journal has turns that were broken off"
-        self.is_broken_off, run = False, self.journal.view(self._run_of(self._turn))
+        run = self.journal.view(self._run_of(self._turn))
         text = " ".join(str(each.content) for each in run.input or ())
         resume = functools.partial(run.resume, self.module, accept_changes=True)
         return self._answer(resume, text, listeners, partial, approve)
@@ -167,12 +174,13 @@ class Conversation:
 
         Raises:
             JournalError: the file holds something else.
-            OutputError: it cannot be written.
+            OutputError: it cannot be written, or has a conversation already.
         """
         _make_private(file)
-        journal = Journal(file)
-        self._keep(journal, f"saved in {file.name}")
-        journal.close()
+        with closing(Journal(file)) as journal:
+            if self._turns(journal):
+                raise OutputError(f"{file} has a conversation of this name already: name a new file")
+            self._keep(journal, f"saved in {file.name}")
 
     def close(self) -> None:
         """Close the journal; the next use opens it again."""
@@ -242,8 +250,11 @@ class Conversation:
     def _take_up(self, file: Path, old: bytes) -> None:
         """Make a journal of the JSON of `state_dict`, and keep that beside it: at no moment is neither there."""
         try:
-            self.module.load_state_dict(json.loads(old), self.session_id)
-        except (ValueError, TypeError, AttributeError, StateError, RecursionError):
+            state = json.loads(old)
+            for each in state["memory"]:  # the answers had the name of their model
+                each["sender"] = "user" if each["sender"] == "user" else self.module.name
+            self.module.load_state_dict(state, self.session_id)
+        except (LookupError, ValueError, TypeError, AttributeError, StateError, RecursionError):
             raise ConfigurationError(f"{file} holds no conversation of this agent: name a new file") from None
         copy = file.with_name(f"{file.name}.old")
         try:
@@ -279,7 +290,7 @@ class _Kept(Module):
 
 
 def _elsewhere(run_id: str) -> RunAliveError:
-    text = "another process has a turn of this conversation at work: ask again when that is answered"
+    text = f"another process has the turn {run_id!r} of this conversation at work: ask again when that is answered"
     return RunAliveError(text, run_id)
 
 

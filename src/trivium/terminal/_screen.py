@@ -8,10 +8,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from trivium.commander import EndedEvent, TaskNode
-from trivium.events import Display, Event
+from trivium.events import Display, Event, safe_text
 from trivium.exceptions import MissingExtraError
 from trivium.schema import Entity
-from trivium.terminal._words import cut, safe_text
+from trivium.terminal._words import cut
 
 if TYPE_CHECKING:
     from rich.console import Console

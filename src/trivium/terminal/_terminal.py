@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from trivium.actions import Denied
 from trivium.actions.lowlevel import call_text
 from trivium.commander.lowlevel import running_loop
+from trivium.events import safe_text
 from trivium.exceptions import ConfigurationError, MissingExtraError, NotInteractiveError
 from trivium.terminal._screen import COLOURS, Screen
-from trivium.terminal._words import safe_text
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -83,12 +83,22 @@ class Terminal(Screen):
         return _QUIT if answer is None else answer
 
     def approve(self, request: ApprovalRequest) -> bool | Denied:
-        """Ask the user to approve a call: y approves, n refuses, any other text refuses with this reason."""
+        """Ask the user to approve a call: y approves, n refuses, any other text refuses with this reason.
+
+        The end of the input refuses too. What is typed here is no earlier input of a later question.
+
+        Raises:
+            KeyboardInterrupt: the user has pressed Ctrl-C on an empty line, which stops the run.
+        """
         self.note(f"{request.name} wants to run:", "yellow")
         self.note(call_text(request.name, request.arguments), "")
         if request.why:
             self.note(request.why, "yellow")
-        answer = (self.read("run it? y, n, or why not") or "").strip()
+        session = self._session and make_session({}, None)
+        try:
+            answer = (self._line("run it? y, n, or why not", session) or "").strip()
+        finally:
+            self._is_at_start = True
         if answer.lower() in ("y", "yes"):
             return True
         return Denied("" if answer.lower() in ("", "n", "no") else answer)
@@ -99,7 +109,7 @@ class Terminal(Screen):
         for press in range(1, self._presses + 1):
             self.end_line()
             try:
-                text = self._line(name)
+                text = self._line(name, self._session)
                 break
             except KeyboardInterrupt:
                 if press < self._presses:
@@ -108,13 +118,13 @@ class Terminal(Screen):
         self._is_at_start = True
         return text
 
-    def _line(self, name: str) -> str | None:
-        if self._session is None:
+    def _line(self, name: str, session: PromptSession[str] | None) -> str | None:
+        if session is None:
             return read_line(f"{name}: ")
         # The input line runs its own loop: on a loop's thread it needs another thread.
         style = f"bold ansi{COLOURS['user']}"
         with suppress(EOFError):
-            return self._session.prompt([(style, f"{name}: ")], in_thread=running_loop() is not None)
+            return session.prompt([(style, f"{name}: ")], in_thread=running_loop() is not None)
         return None
 
 

@@ -1,9 +1,8 @@
-"""Parts of the terminal for other front ends: conversations, commands, and text that is safe to write."""
+"""Parts of the terminal for other front ends: conversations and commands."""
 
 from trivium.terminal._chat import COMMANDS, chat_at_terminal, chat_on_lines, run_command
 from trivium.terminal._conversation import Conversation
 from trivium.terminal._terminal import is_terminal, user_port
-from trivium.terminal._words import safe_line, safe_text
 
 __all__ = [
     "COMMANDS",
@@ -12,7 +11,5 @@ __all__ = [
     "chat_on_lines",
     "is_terminal",
     "run_command",
-    "safe_line",
-    "safe_text",
     "user_port",
 ]
