@@ -38,7 +38,7 @@ from trivium.module import Module
 from trivium.schema import ActionStatusCode
 from trivium.testing import ScriptedModel, call_tool
 
-from ._helpers import SDK_SERVER, child_pids, is_alive, soon
+from ._helpers import SDK_SERVER, child_pids, is_alive, listening, soon
 
 
 def text_of(server: MCPServer, name: str, /, **arguments: Any) -> str:
@@ -248,6 +248,30 @@ def test_the_end_of_the_program_ends_the_server():
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert not is_alive(int(done.stdout))
+
+
+FORK = """
+import os, sys, warnings
+from trivium.mcp import MCPServer
+
+warnings.simplefilter("ignore", DeprecationWarning)
+with MCPServer(sys.argv[1] if len(sys.argv) == 2 else sys.argv[1:], timeout=20) as server:
+    first = server({}, "pid").format_result()
+    if child := os.fork():
+        assert os.waitpid(child, 0)[1] == 0
+    other = server({}, "pid")
+    assert other.errmsg is None, other.errmsg
+    print(other.format_result() == first)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_process", [True, False])
+def test_a_forked_child_has_a_connection_of_its_own(is_process: bool):
+    with listening(SDK_SERVER) as (port, _):
+        target = [*SDK_SERVER, "stdio"] if is_process else [f"http://127.0.0.1:{port}/mcp"]
+        done = subprocess.run([sys.executable, "-c", FORK, *target], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", f"{not is_process}\nTrue\n")
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ what the SDK opens in a task it closes in that task.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from contextvars import Context
@@ -41,6 +42,8 @@ _ATTEMPTS: Final = 4
 _MOST_PAGES: Final = 100
 _ENDED: Final = "MCPError: Connection closed"
 _CLOSED, _TIMEOUT, _INVALID_REQUEST, _NO_METHOD = -32000, -32001, -32600, -32601
+_PARENTS: Final[list[_Connection]] = []
+"""Connections of the process that this one was forked from: their end here would take their sockets from it."""
 
 
 class Link:
@@ -60,6 +63,7 @@ class Link:
         self.home = OwnerLoop(self._farewell)
         self._open: _Connection | None = None
         self._was_open = False
+        self._pid = os.getpid()
 
     async def definitions(self) -> Mapping[str, Definition]:
         """The tools that the server offers now."""
@@ -170,6 +174,9 @@ class Link:
 
     # ---- opening and closing
     async def _connected(self) -> _Connection:
+        if self._pid != os.getpid():  # after a fork: the loop and the server's process are the parent's
+            _PARENTS.extend(filter(None, [self._open]))
+            self._pid, self._open = os.getpid(), None
         for attempt in range(_ATTEMPTS):
             connection = self._open
             if connection is None or connection.is_left:
