@@ -145,12 +145,21 @@ class MCPServer(BaseAction):
     async def acall(self, inputs: str | Mapping[str, object] = "", name: str = "") -> ActionReturn:
         """Run a tool by its name without the prefix; the same as calling the object, for async code.
 
+        A call that fails does not raise: its error is in `errmsg`, and is the text of the result.
+
         Args:
             inputs: the arguments, as JSON text or by name.
             name: the tool.
+
+        Raises:
+            MCPConnectionError: the server does not start, or cannot be reached: no tool of it is known.
+            MCPToolsChangedError: its tools are not the pinned ones.
         """
         found = {tool.name: tool for tool in await self.tools_async()}.get(f"{self.name}.{name}")
-        return invalid_api(self.name, name, inputs) if found is None else await attempt_tool(found, inputs)
+        returned = invalid_api(self.name, name, inputs) if found is None else await attempt_tool(found, inputs)
+        if returned.errmsg is None or returned.result:
+            return returned
+        return returned.replace(result=[{"type": "text", "content": returned.errmsg}])
 
     __call__ = sync_method(acall)
 
