@@ -52,6 +52,10 @@ class Tree(BaseModel):
     below: list[Tree] = []
 
 
+class Open(BaseModel):
+    value: Any = None
+
+
 def whole() -> int:
     return 3
 
@@ -100,6 +104,14 @@ def unknown() -> dict[str, float | None]:
     return {"Bath": math.nan}
 
 
+def within_any() -> dict[str, Any]:
+    return {"Bath": [{math.nan}]}
+
+
+def within_model() -> Open:
+    return Open(value=math.inf)
+
+
 def tree() -> Tree:
     return Tree(name="root", below=[Tree(name="leaf")])
 
@@ -128,7 +140,7 @@ def test_what_a_tool_declares_comes_back_structured_beside_the_text(mode: str):
     mayor = Agent[City](ScriptedModel([ANSWER]), name="Mayor")
     office = Task[int](Agent(ScriptedModel(["DONE 42"])), name="Office", interactive=False)
     fine = [whole, city, cities, by_name, text, anything, pieces, tree, made, files]
-    failing = [wrong, unbounded, unknown]
+    failing = [wrong, unbounded, unknown, within_any, within_model]
     offered, names = [*fine, *failing, lost, mayor, office], {each.__name__ for each in failing}
 
     async def use(server: ToolServer) -> None:
