@@ -147,6 +147,21 @@ def test_an_agent_uses_its_tools(workshop: MCPServer):
     assert asyncio.run(AsyncAgent(ScriptedModel(script), tools=[workshop])("Say tea.")).content == "It said tea."
 
 
+def test_what_a_server_reports_of_its_progress_is_in_the_events_of_the_run(workshop: MCPServer):
+    agent = Agent(ScriptedModel([call_tool("workshop.count_to", number=3), "Counted."]), tools=[workshop])
+    with agent.stream("Count.") as call:
+        told = [event.data for event in call if event.kind == "tool_progress"]
+    assert sorted(told) == [(1, 3, "at 1"), (2, 3, "at 2"), (3, 3, "at 3")]
+
+
+def test_a_program_can_read_the_instructions_of_a_server(workshop: MCPServer):
+    assert workshop.instructions() == "Knock first."
+
+
+def test_a_tool_that_asks_the_user_of_the_client_fails(workshop: MCPServer):
+    assert "Cannot send 'elicitation/create'" in str(workshop({}, "ask_user").errmsg)
+
+
 def test_an_executor_calls_its_tools_by_name(workshop: MCPServer):
     executor = ActionExecutor([workshop])
     call = Message(content={"name": "workshop.echo", "parameters": {"text": "hi"}})

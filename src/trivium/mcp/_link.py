@@ -34,6 +34,7 @@ from trivium.mcp._transports import Address, Way
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp.shared.dispatcher import ProgressFnT
     from mcp.types import PaginatedResult
 
 T = TypeVar("T")
@@ -42,6 +43,13 @@ _ATTEMPTS: Final = 4
 _MOST_PAGES: Final = 100
 _ENDED: Final = "MCPError: Connection closed"
 _CLOSED, _TIMEOUT, _INVALID_REQUEST, _NO_METHOD = -32000, -32001, -32600, -32601
+_HEADERS: Final = ": give headers= with what it wants"
+_HINTS: Final = {
+    401: _HEADERS,
+    403: _HEADERS,
+    405: ": at an address of the older SSE transport, which trivium does not have, try that of Streamable HTTP (…/mcp)",
+}
+"""What to do about an HTTP status at the start of a session."""
 _PARENTS: Final[list[_Connection]] = []
 """Connections of the process that this one was forked from: their end here would take their sockets from it."""
 
@@ -74,17 +82,22 @@ class Link:
 
         return await self.request(work, asked="the list of its tools")
 
-    async def call(self, described: Definition, arguments: dict[str, Any]) -> Any:
+    async def call(self, described: Definition, arguments: dict[str, Any], report: ProgressFnT) -> Any:
         """Call a tool as it was described to the model; if it has changed since, the call is refused.
 
         A call whose connection broke is made again only if the server declares that this does no harm.
+
+        Args:
+            described: the tool.
+            arguments: its arguments.
+            report: is awaited with what the server tells of its progress.
         """
         again = effect_of(described) in ("read", "idempotent")
 
         async def work(connection: _Connection) -> Any:
             await connection.listed()
             self._check(described, connection.definitions)
-            return await connection.client.call_tool(described["name"], arguments, self.timeout)
+            return await connection.client.call_tool(described["name"], arguments, self.timeout, report)
 
         return await self.request(work, again, described["name"], f"the tool {described['name']}")
 
@@ -290,7 +303,7 @@ class _Connection:
         if not self._ready.is_set() and self.failed is None:
             link = self.link
             status = link.way.status
-            hint = f"; HTTP status {status}" + (": give headers= with what it wants" if status in (401, 403) else "")
+            hint = f"; HTTP status {status}{_HINTS.get(status, '')}"
             why = "it ended before it was ready" if self.why in ("", _ENDED) else self.why
             why = why.replace("MCPError: ", "it answered the start of the session with the error ", 1)
             text = f"{link.name} cannot be used: {why}{hint if status else ''}; {link.way.advice}"
