@@ -30,7 +30,7 @@ from trivium.exceptions import (
     TriviumError,
 )
 from trivium.mcp._pins import Definition, Pins, definitions_of, difference, effect_of
-from trivium.mcp._transports import Address, Way
+from trivium.mcp._transports import Address, Watched, Way
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -150,7 +150,7 @@ class Link:
             except Exception as error:  # the SDK's own: an answer that does not fit
                 if large := self.too_large(tool):
                     raise large from None
-                why = self.way.hidden(_leaf(error))
+                why = self.way.hidden(_wrong_places(error) or _leaf(error))
                 text = f"{self.name} gave no proper answer to the request for {asked}: {why}"
                 raise MCPProtocolError(text, self.name, tool) from None
         raise AssertionError("the last attempt raises or returns")
@@ -272,7 +272,7 @@ class _Connection:
 
     async def _list(self, client: Client) -> None:
         listed = await pages(client.list_tools, lambda page: page.tools, self.link.way.most, "tools")
-        self.definitions = definitions_of(listed)
+        self.definitions = definitions_of(self.link.name, listed)
         self.link.pins.check(self.definitions)
 
     async def _run(self) -> None:
@@ -315,7 +315,7 @@ class _Connection:
 
         trivium = Implementation(name="trivium", version="")
         async with AsyncExitStack() as stack:
-            transport = _Opened(self.link.way, self.leave)
+            transport = _Opened(self.link, self.leave)
             client = Client(transport, cache=None, message_handler=self.note_change, client_info=trivium)
             self.client = await stack.enter_async_context(client)
             if self.client.server_capabilities.tools is not None:
@@ -362,11 +362,12 @@ class _LeftError(Exception):
 class _Opened:
     """A transport in the form of the SDK's own: it is entered once."""
 
-    def __init__(self, way: Way, ended: Callable[[], object]) -> None:
-        self._context = way.open(ended)
+    def __init__(self, link: Link, ended: Callable[[], object]) -> None:
+        self._name, self._ended, self._context = link.name, ended, link.way.open()
 
     async def __aenter__(self) -> Any:
-        return await self._context.__aenter__()
+        reader, writer = await self._context.__aenter__()
+        return Watched(reader, self._name, self._ended), writer
 
     async def __aexit__(self, *exc: Any) -> Any:
         return await self._context.__aexit__(*exc)
@@ -422,6 +423,19 @@ def _innermost(error: BaseException) -> BaseException:
 def _leaf(error: BaseException) -> str:
     found = _innermost(error)
     return f"{type(found).__name__}: {found}" if str(found) else type(found).__name__
+
+
+def _wrong_places(error: BaseException) -> str:
+    """Say where an answer is not as the protocol has it, in a line; "" for another error."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return ""
+    found = dict[str, list[str]]()
+    for each in error.errors(include_url=False, include_input=False):
+        found.setdefault(".".join(map(str, each["loc"][:2])), []).append(each["msg"])
+    kinds = "it is of no kind that the protocol has"  # pydantic says of each kind why it is not that
+    return "; ".join(f"{place}: {texts[0] if len(texts) == 1 else kinds}" for place, texts in found.items())
 
 
 def is_refused(error: BaseException) -> bool:
