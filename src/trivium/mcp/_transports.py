@@ -242,15 +242,12 @@ class Watched:
 
     def _is_unusable(self, tool: object) -> bool:
         """True for a tool whose schema makes the whole list invalid for the SDK; the log says so."""
-        if (
-            is_json_object(tool)
-            and is_json_object(schema := tool.get("inputSchema"))
-            and schema.get("type") != "object"
-        ):
+        if not is_json_object(tool) or not is_json_object(schema := tool.get("inputSchema")):
+            return False  # the SDK says what is wrong
+        if is_unusable := schema.get("type") != "object":
             text = "%s: the tool %r is left out: its inputSchema is not of the type object"
             _log.warning(text, self._name, tool.get("name"))
-            return True
-        return False
+        return is_unusable
 
 
 def _loggable(url: URL) -> URL:
