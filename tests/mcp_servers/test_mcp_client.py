@@ -14,6 +14,7 @@ import sys
 from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,7 +39,7 @@ from trivium.module import Module
 from trivium.schema import ActionStatusCode
 from trivium.testing import ScriptedModel, call_tool
 
-from ._helpers import SDK_SERVER, child_pids, is_alive, listening, soon
+from ._helpers import GUARD, SDK_SERVER, child_pids, is_alive, listening, soon
 
 
 def text_of(server: MCPServer, name: str, /, **arguments: Any) -> str:
@@ -365,10 +366,13 @@ def test_a_server_that_ends_at_once_is_quoted():
     assert len(wrong.value.log) <= 8192
 
 
-def test_a_server_that_never_answers_is_given_up():
-    before = child_pids()
+@pytest.mark.parametrize("work", ["import sys; sys.stdin.read()", "import time; time.sleep(600)"])
+def test_a_server_that_never_answers_is_given_up_at_once(work: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_stdio, "_END_SECONDS", 2 * GUARD)
+    before, began = child_pids(), monotonic()
     with pytest.raises(MCPConnectionError, match="start_seconds"):
-        MCPServer([sys.executable, "-c", "import sys; sys.stdin.read()"], start_seconds=0.5).open()
+        MCPServer([sys.executable, "-c", work], start_seconds=0.5).open()
+    assert monotonic() - began < GUARD
     soon(lambda: child_pids() <= before)
 
 

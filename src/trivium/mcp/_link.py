@@ -313,7 +313,9 @@ class _Connection:
     async def _live(self, timer: Any) -> None:
         from mcp import Client, Implementation
 
-        trivium = Implementation(name="trivium", version="")
+        from trivium import __version__
+
+        trivium = Implementation(name="trivium", version=__version__)
         async with AsyncExitStack() as stack:
             transport = _Opened(self.link, self.leave)
             client = Client(transport, cache=None, message_handler=self.note_change, client_info=trivium)
