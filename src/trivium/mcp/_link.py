@@ -50,8 +50,6 @@ _HINTS: Final = {
     405: ": at an address of the older SSE transport, which trivium does not have, try that of Streamable HTTP (…/mcp)",
 }
 """What to do about an HTTP status at the start of a session."""
-_PARENTS: Final[list[_Connection]] = []
-"""Connections of the process that this one was forked from: their end here would take their sockets from it."""
 
 
 class Link:
@@ -71,7 +69,7 @@ class Link:
         self.home = OwnerLoop(self._farewell)
         self._open: _Connection | None = None
         self._was_open = False
-        self._pid = os.getpid()
+        self._pid, self._parents = os.getpid(), list[_Connection]()
 
     async def definitions(self) -> Mapping[str, Definition]:
         """The tools that the server offers now."""
@@ -187,8 +185,8 @@ class Link:
 
     # ---- opening and closing
     async def _connected(self) -> _Connection:
-        if self._pid != os.getpid():  # after a fork: the loop and the server's process are the parent's
-            _PARENTS.extend(filter(None, [self._open]))
+        if self._pid != os.getpid():  # after a fork
+            self._parents += filter(None, [self._open])  # collected here, they would take their sockets from the parent
             self._pid, self._open = os.getpid(), None
         for attempt in range(_ATTEMPTS):
             connection = self._open
