@@ -19,8 +19,12 @@ def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
         return {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": who}}
     if method == "tools/list":
         many = {"nextCursor": str(given.get("cursor", "")) + "x"} if "many" in sys.argv else {}
-        untyped: dict[str, Any] = {"name": "untyped", "inputSchema": {}}
-        more = [untyped] if "untyped" in sys.argv else []
+        unfit: dict[str, list[dict[str, Any]]] = {
+            "untyped": [{"name": "untyped", "inputSchema": {}}, {"name": "listed", "inputSchema": {"type": "array"}}],
+            "unnamed": [{"inputSchema": {"type": "object"}}],
+            "doubled": [{**TOOL, "description": "another"}],
+        }
+        more = unfit.get(sys.argv[-1], [])
         return {"result": {"tools": [{**TOOL, "description": "y" * (1 << 20)} if many else TOOL, *more], **many}}
     if method != "tools/call":
         return {"error": {"code": -32601, "message": f"no {method}"}}
@@ -28,7 +32,12 @@ def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
     while how == "endless":
         sys.stdout.write("x" * (1 << 16))
     said = {"content": [{"type": "text", "text": f"the key is {KEY}"}]}
+    if how == "chatty":
+        log = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
+        sys.stdout.write(f"{json.dumps(log)}\n" * 3)
     answers: dict[str, dict[str, Any]] = {
+        "chatty": {"result": said},
+        "unknown": {"result": {"content": [{"type": "hologram", "data": f"the key is {KEY}"}]}},
         "text": {"result": said},
         "failure": {"result": {**said, "isError": True}},
         "refusal": {"error": {"code": -1, "message": f"the key is {KEY}"}},

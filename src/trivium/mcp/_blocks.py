@@ -51,13 +51,24 @@ class DeclaredOutput:
             validate = self.adapter.validate_json, self.adapter.validate_python
             for each in validate if isinstance(value, str) else validate[1:]:
                 try:
-                    found = self.adapter.dump_python(each(value), mode="json", by_alias=True)
-                    json.dumps(found, allow_nan=False)  # JSON has no nan and no inf
+                    valid = each(value)
+                    found = self.adapter.dump_python(valid, mode="json", by_alias=True)
+                    _refuse_nan(found)
+                    _refuse_nan(self.adapter.dump_python(valid, by_alias=True))  # `mode="json"` makes null of some
                 except (ValidationError, ValueError) as error:
                     failed = failed or error
                 else:
                     return {"result": found} if self.is_wrapped else found
         raise ToolError(f"{name} ran, but its result is not of the type that it declares: {failed}", name)
+
+
+def _refuse_nan(value: object) -> None:
+    """Raise a ValueError for nan and inf at any depth: JSON has neither."""
+    json.dumps(value, allow_nan=False, skipkeys=True, default=_members)
+
+
+def _members(value: Any) -> list[Any] | None:
+    return [*value] if isinstance(value, set | frozenset) else None
 
 
 def output_of(kind: Any) -> DeclaredOutput | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import finalize
 
-from trivium.actions import BaseAction, Tool, attempt_tool
+from trivium.actions import BaseAction, Tool, attempt_tool, report_progress
 from trivium.actions.lowlevel import describe_tool, invalid_api
 from trivium.commander import current, driver_neutral, invoke, sync_method
 from trivium.commander.lowlevel import note_sources
@@ -145,12 +146,21 @@ class MCPServer(BaseAction):
     async def acall(self, inputs: str | Mapping[str, object] = "", name: str = "") -> ActionReturn:
         """Run a tool by its name without the prefix; the same as calling the object, for async code.
 
+        A call that fails does not raise: its error is in `errmsg`, and is the text of the result.
+
         Args:
             inputs: the arguments, as JSON text or by name.
             name: the tool.
+
+        Raises:
+            MCPConnectionError: the server does not start, or cannot be reached: no tool of it is known.
+            MCPToolsChangedError: its tools are not the pinned ones.
         """
         found = {tool.name: tool for tool in await self.tools_async()}.get(f"{self.name}.{name}")
-        return invalid_api(self.name, name, inputs) if found is None else await attempt_tool(found, inputs)
+        returned = invalid_api(self.name, name, inputs) if found is None else await attempt_tool(found, inputs)
+        if returned.errmsg is None or returned.result:
+            return returned
+        return returned.replace(result=[{"type": "text", "content": returned.errmsg}])
 
     __call__ = sync_method(acall)
 
@@ -160,7 +170,12 @@ class MCPServer(BaseAction):
 
         @driver_neutral
         async def call(**values: object) -> ActionReturn:
-            return as_action_return(await self._on(partial(self._link.call, definition, values)), self._link.way.hidden)
+            run, hidden = copy_context(), self._link.way.hidden
+
+            async def report(progress: float, total: float | None, message: str | None) -> None:
+                run.run(report_progress, progress, total, hidden(message or ""))
+
+            return as_action_return(await self._on(partial(self._link.call, definition, values, report)), hidden)
 
         spec = ToolSpec(name, definition.get("description", ""), definition["inputSchema"])
         return Tool(spec, call, partial(_as_object, name), effect=effect_of(definition), source="server")
@@ -199,6 +214,18 @@ class MCPServer(BaseAction):
         for function in wanted:
             driver_neutral(function)
         return [(tool := Tool.of(each)).replace(name=f"{self.name}.{tool.name}", source="server") for each in wanted]
+
+    @driver_neutral
+    async def instructions_async(self) -> str:
+        """What the server says of its use, or "": its text, which no model gets if you do not pass it on."""
+        self._note_source("instructions")
+
+        async def work(client: Client) -> str:
+            return self._link.way.hidden(client.instructions or "")
+
+        return await self._request(work, "its instructions")
+
+    instructions = sync_method(instructions_async)
 
     # ---- pins
     @driver_neutral

@@ -6,6 +6,7 @@ what the SDK opens in a task it closes in that task.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from contextvars import Context
@@ -29,10 +30,11 @@ from trivium.exceptions import (
     TriviumError,
 )
 from trivium.mcp._pins import Definition, Pins, definitions_of, difference, effect_of
-from trivium.mcp._transports import Address, Way
+from trivium.mcp._transports import Address, Watched, Way
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp.shared.dispatcher import ProgressFnT
     from mcp.types import PaginatedResult
 
 T = TypeVar("T")
@@ -41,6 +43,13 @@ _ATTEMPTS: Final = 4
 _MOST_PAGES: Final = 100
 _ENDED: Final = "MCPError: Connection closed"
 _CLOSED, _TIMEOUT, _INVALID_REQUEST, _NO_METHOD = -32000, -32001, -32600, -32601
+_HEADERS: Final = ": give headers= with what it wants"
+_HINTS: Final = {
+    401: _HEADERS,
+    403: _HEADERS,
+    405: ": at an address of the older SSE transport, which trivium does not have, try that of Streamable HTTP (…/mcp)",
+}
+"""What to do about an HTTP status at the start of a session."""
 
 
 class Link:
@@ -60,6 +69,7 @@ class Link:
         self.home = OwnerLoop(self._farewell)
         self._open: _Connection | None = None
         self._was_open = False
+        self._pid, self._parents = os.getpid(), list[_Connection]()
 
     async def definitions(self) -> Mapping[str, Definition]:
         """The tools that the server offers now."""
@@ -70,17 +80,22 @@ class Link:
 
         return await self.request(work, asked="the list of its tools")
 
-    async def call(self, described: Definition, arguments: dict[str, Any]) -> Any:
+    async def call(self, described: Definition, arguments: dict[str, Any], report: ProgressFnT) -> Any:
         """Call a tool as it was described to the model; if it has changed since, the call is refused.
 
         A call whose connection broke is made again only if the server declares that this does no harm.
+
+        Args:
+            described: the tool.
+            arguments: its arguments.
+            report: is awaited with what the server tells of its progress.
         """
         again = effect_of(described) in ("read", "idempotent")
 
         async def work(connection: _Connection) -> Any:
             await connection.listed()
             self._check(described, connection.definitions)
-            return await connection.client.call_tool(described["name"], arguments, self.timeout)
+            return await connection.client.call_tool(described["name"], arguments, self.timeout, report)
 
         return await self.request(work, again, described["name"], f"the tool {described['name']}")
 
@@ -133,7 +148,7 @@ class Link:
             except Exception as error:  # the SDK's own: an answer that does not fit
                 if large := self.too_large(tool):
                     raise large from None
-                why = self.way.hidden(_leaf(error))
+                why = self.way.hidden(_wrong_places(error) or _leaf(error))
                 text = f"{self.name} gave no proper answer to the request for {asked}: {why}"
                 raise MCPProtocolError(text, self.name, tool) from None
         raise AssertionError("the last attempt raises or returns")
@@ -170,6 +185,9 @@ class Link:
 
     # ---- opening and closing
     async def _connected(self) -> _Connection:
+        if self._pid != os.getpid():  # after a fork
+            self._parents += filter(None, [self._open])  # collected here, they would take their sockets from the parent
+            self._pid, self._open = os.getpid(), None
         for attempt in range(_ATTEMPTS):
             connection = self._open
             if connection is None or connection.is_left:
@@ -252,7 +270,7 @@ class _Connection:
 
     async def _list(self, client: Client) -> None:
         listed = await pages(client.list_tools, lambda page: page.tools, self.link.way.most, "tools")
-        self.definitions = definitions_of(listed)
+        self.definitions = definitions_of(self.link.name, listed)
         self.link.pins.check(self.definitions)
 
     async def _run(self) -> None:
@@ -283,7 +301,7 @@ class _Connection:
         if not self._ready.is_set() and self.failed is None:
             link = self.link
             status = link.way.status
-            hint = f"; HTTP status {status}" + (": give headers= with what it wants" if status in (401, 403) else "")
+            hint = f"; HTTP status {status}{_HINTS.get(status, '')}"
             why = "it ended before it was ready" if self.why in ("", _ENDED) else self.why
             why = why.replace("MCPError: ", "it answered the start of the session with the error ", 1)
             text = f"{link.name} cannot be used: {why}{hint if status else ''}; {link.way.advice}"
@@ -293,9 +311,11 @@ class _Connection:
     async def _live(self, timer: Any) -> None:
         from mcp import Client, Implementation
 
-        trivium = Implementation(name="trivium", version="")
+        from trivium import __version__
+
+        trivium = Implementation(name="trivium", version=__version__)
         async with AsyncExitStack() as stack:
-            transport = _Opened(self.link.way, self.leave)
+            transport = _Opened(self.link, self.leave)
             client = Client(transport, cache=None, message_handler=self.note_change, client_info=trivium)
             self.client = await stack.enter_async_context(client)
             if self.client.server_capabilities.tools is not None:
@@ -342,11 +362,12 @@ class _LeftError(Exception):
 class _Opened:
     """A transport in the form of the SDK's own: it is entered once."""
 
-    def __init__(self, way: Way, ended: Callable[[], object]) -> None:
-        self._context = way.open(ended)
+    def __init__(self, link: Link, ended: Callable[[], object]) -> None:
+        self._name, self._ended, self._context = link.name, ended, link.way.open()
 
     async def __aenter__(self) -> Any:
-        return await self._context.__aenter__()
+        reader, writer = await self._context.__aenter__()
+        return Watched(reader, self._name, self._ended), writer
 
     async def __aexit__(self, *exc: Any) -> Any:
         return await self._context.__aexit__(*exc)
@@ -402,6 +423,19 @@ def _innermost(error: BaseException) -> BaseException:
 def _leaf(error: BaseException) -> str:
     found = _innermost(error)
     return f"{type(found).__name__}: {found}" if str(found) else type(found).__name__
+
+
+def _wrong_places(error: BaseException) -> str:
+    """Say where an answer is not as the protocol has it, in a line; "" for another error."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return ""
+    found = dict[str, list[str]]()
+    for each in error.errors(include_url=False, include_input=False):
+        found.setdefault(".".join(map(str, each["loc"][:2])), []).append(each["msg"])
+    kinds = "it is of no kind that the protocol has"  # pydantic says of each kind why it is not that
+    return "; ".join(f"{place}: {texts[0] if len(texts) == 1 else kinds}" for place, texts in found.items())
 
 
 def is_refused(error: BaseException) -> bool:

@@ -125,6 +125,8 @@ class Offers:
             from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
         except ImportError:
             raise MissingExtraError("mcp", "mcp") from None
+        from trivium import __version__
+
         lists: Any = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
         handlers: dict[str, Any] = {"on_list_tools": self._list, "on_call_tool": self._call}
         if self._resources:
@@ -137,7 +139,8 @@ class Offers:
             handlers |= {"on_list_prompts": self._list_prompts, "on_get_prompt": self._get_prompt}
         if self._prompts or self._resources:
             handlers["on_completion"] = self._complete
-        made: Server[Any] = Server(name, cache_hints=dict.fromkeys(lists, CacheHint(_CACHED_MS)), **handlers)
+        hints = dict.fromkeys(lists, CacheHint(_CACHED_MS))
+        made: Server[Any] = Server(name, version=__version__, cache_hints=hints, **handlers)
         if self._is_sealed:  # states of modules alone name runs that their owner may decide on anyway
             security = RequestStateSecurity.ephemeral(ttl=STATE_SECONDS)
             security.bind_principal = user_of

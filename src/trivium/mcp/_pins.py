@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
@@ -21,14 +22,21 @@ if TYPE_CHECKING:
     from mcp import types
 
 Definition: TypeAlias = dict[str, Any]
+_log = getLogger(__name__)
 _DEFINING_KEYS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 _SHOWN_LINES = 60
 
 
-def definitions_of(tools: Iterable[types.Tool]) -> dict[str, Definition]:
-    """The definitions of tools by name, in the order of the names: all that a model or an approver may read."""
+def definitions_of(server: str, tools: Iterable[types.Tool]) -> dict[str, Definition]:
+    """The definitions of tools by name, in the order of the names: all that a model or an approver may read.
+
+    Of several tools of one name, the first is taken.
+    """
     found = dict[str, Definition]()
     for tool in tools:
+        if tool.name in found:
+            _log.warning("%s: a second tool of the name %r is left out", server, tool.name)
+            continue
         fields = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
         found[tool.name] = {key: fields[key] for key in _DEFINING_KEYS if key in fields}
     return dict(sorted(found.items()))

@@ -54,6 +54,9 @@ async def child_streams(
         tasks.start_soon(streams.report, log)
         try:
             yield streams.written, streams.sent
+        except anyio.get_cancelled_exc_class():
+            streams.is_given_up = True
+            raise
         finally:
             with anyio.CancelScope(shield=True):
                 await streams.stop()
@@ -62,6 +65,9 @@ async def child_streams(
 
 class _Streams:
     """The messages that a process writes, and those that are sent to it; see `child_streams`."""
+
+    is_given_up = False
+    """The process has had its time to start, and gets none to end by itself."""
 
     def __init__(self, process: Process, most: int, too_large: Callable[[], Exception]) -> None:
         import anyio
@@ -131,7 +137,7 @@ class _Streams:
         self.sent.close()
         with anyio.move_on_after(_FLUSH_SECONDS):
             await self._is_sent.wait()
-        await end_process(self._process)
+        await end_process(self._process, self.is_given_up)
         with anyio.move_on_after(_LAST_WORDS_SECONDS):
             await self._is_reported.wait()
         await self._process.aclose()
@@ -139,14 +145,15 @@ class _Streams:
             stream.close()
 
 
-async def end_process(process: Process) -> None:
-    """Close a process's input, and end it with its group where it does not end by itself."""
+async def end_process(process: Process, at_once: bool = False) -> None:
+    """Close a process's input, and end it with its group: at once, or where it does not end by itself."""
     import anyio
 
     assert process.stdin is not None
     with suppress(anyio.BrokenResourceError, OSError):
         await process.stdin.aclose()
-    for number in (None, signal.SIGTERM, *(() if sys.platform == "win32" else (signal.SIGKILL,))):
+    numbers = (None, signal.SIGTERM, *(() if sys.platform == "win32" else (signal.SIGKILL,)))
+    for number in numbers[at_once:]:
         if number is not None:
             with suppress(ProcessLookupError):
                 process.kill() if sys.platform == "win32" else os.killpg(process.pid, number)

@@ -6,16 +6,19 @@ import re
 import shlex
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
+from trivium.actions.lowlevel import is_json_array, is_json_object
 from trivium.exceptions import ConfigurationError, MCPTooLargeError
 from trivium.llms.http import is_secret, redact, redact_url, secrets_of
 
 if TYPE_CHECKING:
     from httpx2 import URL, Request, Response
 
+_log = getLogger(__name__)
 _KEPT = 8192
 _SHORTEST_SECRET: Final = 8
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
@@ -79,14 +82,13 @@ class Child(_Hiding):
         return self.hidden(self.kept.decode("utf-8", "replace").strip())
 
     @asynccontextmanager
-    async def open(self, ended: Callable[[], object]) -> AsyncGenerator[Any]:
+    async def open(self) -> AsyncGenerator[Any]:
         """Start the process, and give its two streams; it ends with its group at the end of the block."""
         from trivium.mcp._stdio import child_streams
 
         self.kept.clear()
         async with child_streams(self.command, self.env, self.cwd, self._keep, self.most, self.note_too_large) as way:
-            reader, writer = way
-            yield _Watched(reader, ended), writer
+            yield way
 
     def _keep(self, piece: bytes) -> None:
         self.kept += piece
@@ -121,7 +123,7 @@ class Address(_Hiding):
         return _NOT_PLAIN.sub("_", urlsplit(self.url).hostname or "server")
 
     @asynccontextmanager
-    async def open(self, ended: Callable[[], object]) -> AsyncGenerator[Any]:
+    async def open(self) -> AsyncGenerator[Any]:
         """Give the two streams of a session with the server."""
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
@@ -144,8 +146,7 @@ class Address(_Hiding):
             client = httpx2.AsyncClient(headers=own, timeout=timeout, event_hooks=hooks, auth=login)
             await stack.enter_async_context(client)
             way = streamable_http_client(url, http_client=client, max_sse_event_size=self.most)
-            reader, writer = await stack.enter_async_context(way)
-            yield _Watched(reader, ended), writer
+            yield await stack.enter_async_context(way)
 
     async def note_status(self, response: Response) -> None:
         """Note the status of a refusal, and a session that the server has forgotten."""
@@ -201,31 +202,52 @@ def way_to(
     return Child(command, given, cwd, most)
 
 
-class _Watched:
-    """A stream that tells when it ends; all else is the stream itself."""
+class Watched:
+    """The stream of a server's messages, without those that trivium has no use for, or that would spoil others.
 
-    def __init__(self, stream: Any, ended: Callable[[], object]) -> None:
-        self._stream, self._ended = stream, ended
+    Args:
+        stream: the stream.
+        name: the server's name, for the log.
+        ended: is called when the stream ends.
+    """
+
+    def __init__(self, stream: Any, name: str, ended: Callable[[], object]) -> None:
+        self._stream, self._name, self._ended = stream, name, ended
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    async def __aenter__(self) -> _Watched:
+    async def __aenter__(self) -> Watched:
         await self._stream.__aenter__()
         return self
 
     async def __aexit__(self, *exc: Any) -> Any:
         return await self._stream.__aexit__(*exc)
 
-    def __aiter__(self) -> _Watched:
+    def __aiter__(self) -> Watched:
         return self
 
     async def __anext__(self) -> Any:
         try:
-            return await self._stream.__anext__()
+            found = await self._stream.__anext__()
+            while getattr(message := getattr(found, "message", None), "method", "") == "notifications/message":
+                found = await self._stream.__anext__()  # the SDK starts a task for each, which nobody needs
         except BaseException:
             self._ended()
             raise
+        result: object = getattr(message, "result", None)
+        if is_json_object(result) and is_json_array(tools := result.get("tools")):
+            result["tools"] = [each for each in tools if not self._is_unusable(each)]
+        return found
+
+    def _is_unusable(self, tool: object) -> bool:
+        """True for a tool whose schema makes the whole list invalid for the SDK; the log says so."""
+        if not is_json_object(tool) or not is_json_object(schema := tool.get("inputSchema")):
+            return False  # the SDK says what is wrong
+        if is_unusable := schema.get("type") != "object":
+            text = "%s: the tool %r is left out: its inputSchema is not of the type object"
+            _log.warning(text, self._name, tool.get("name"))
+        return is_unusable
 
 
 def _loggable(url: URL) -> URL:
