@@ -172,6 +172,27 @@ def test_a_value_that_never_fits_is_an_error_with_the_last_text():
     assert caught.value.raw == "not at all"
 
 
+@pytest.mark.parametrize(
+    ("options", "turns", "why"),
+    [
+        ({"default_human_response": "quit"}, -1, "'quit' states none"),
+        ({"default_human_response": "go on"}, 2, "not done after 2 turns"),
+        ({"interactive": False}, 2, "not done after 2 turns"),
+    ],
+    ids=["the user quits", "the user's words", "the agent's guidance"],
+)
+def test_what_is_no_answer_is_not_restated_as_a_value(options: dict[str, Any], turns: int, why: str):
+    asked = agent("hm", '{"value": 99}')
+    asked.config.handle_llm_no_tool = "You must call the tool."
+    with pytest.raises(AnswerFormatError, match=why):
+        Task(asked, **options)[int].run("What is the square of 12?", turns=turns)
+    assert asked.llm.requests[1:] == []
+
+
+def test_what_a_model_says_in_its_last_turn_is_restated():
+    assert typed("forty-two", '{"value": 42}').run("6 * 7?", turns=1) == 42
+
+
 def test_a_typed_run_without_a_result_raises_with_the_reason():
     with pytest.raises(AnswerFormatError, match=r"no result of the type.*nobody answered in 5 steps") as caught:
         typed("hello").run("go")
