@@ -14,7 +14,7 @@ import trivium.policies as policies
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import HookFailedError, read_more_of
 from trivium.agents._answer_format import name_of_type, repair, repairs_exceeded
-from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides, warn_of_calls
+from trivium.agents._calls import as_message, class_of, handled_by, is_empty, overrides, warn_of_calls
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
@@ -338,8 +338,7 @@ class Agent(AgentNames, Generic[T_co]):
         if calls:
             given["tool_calls"] = calls
         made = message_of(text, self.name, None, given)
-        may_call = not calls and ("request" in text or not self.overridden.isdisjoint(READERS))
-        if may_call and reason != EDITED and (calls := described.calls_in_own_text(self, text)):
+        if not calls and reason != EDITED and (calls := described.calls_in_own_text(self, text)):
             given["tool_calls"] = calls
         return made
 
