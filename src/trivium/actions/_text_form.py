@@ -138,7 +138,7 @@ def faulty_call(text: str, classes: Iterable[type[ToolMessage]]) -> tuple[ToolCa
     """Return the call that a model's whole text was meant as, if it is in another form; it fits no tool.
 
     That is a text below the word TOOL, as of other frameworks, or one JSON object that names a tool otherwise than by
-    `request` or has its fields without it. To run it would be a guess: the model is told how it is written instead.
+    `request` or has the fields of one without it. To run it would be a guess: the model is told how it is written.
 
     Args:
         text: the text, which holds no call.
@@ -149,9 +149,8 @@ def faulty_call(text: str, classes: Iterable[type[ToolMessage]]) -> tuple[ToolCa
         value: Any = jiter.from_json(body.encode("utf-8", "replace"))
     except ValueError:
         value = None
-    named = {each.name(): each for each in classes}
-    meant = (name for name, each in named.items() if is_json_object(value) and _means(each, value))
-    name = next(meant, heading[1] if heading else "")
+    meant = [each.name() for each in classes if is_json_object(value) and _means(each, value)]
+    name = meant[0] if len(meant) == 1 else heading[1] if heading else ""
     return (ToolCall("", name, f"{FAULTY}{body}"),) if name else ()
 
 

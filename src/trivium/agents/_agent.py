@@ -373,7 +373,8 @@ class Agent(AgentNames, Generic[T_co]):
             new = () if given is None else handling.new_messages(self, given, self.current_memory())
             choice = "auto" if given is None else given.__pydantic_extra__.get("tool_choice", "auto")
             extra = {} if choice == "auto" else {"tool_choice": choice}
-            said = handling.addressed(self, (await self.acall(*new, **extra)).replace(entity=_LLM))
+            said = await handling.response_of(self, self.acall(*new, **extra))
+            said = handling.addressed(self, said.replace(entity=_LLM))
             return handling.keep_tool_ids(given, handling.link_to_memory(self, said, given))
 
     llm_response = sync_method(llm_response_async)
