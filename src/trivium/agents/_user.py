@@ -60,6 +60,8 @@ async def _request_input(ask: AskUser, prompt: str) -> object:
 async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
     """Return what the agent's user says in a turn of theirs, or the default response; None for nothing.
 
+    The default response of the agent's task, where it has one, counts over that of the agent.
+
     Args:
         agent: the agent.
         prompt: the text that the user is shown.
@@ -67,7 +69,9 @@ async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
     Returns:
         The answer; text that begins with SYSTEM is the system's.
     """
-    usual = agent.default_human_response
+    run: Any = None if (node := current.get()) is None else scope_of(node).task_run
+    usual = None if run is None or run.task.agent is not agent else run.task.default_human_response
+    usual = agent.default_human_response if usual is None else usual
     if not (text := (await ask_user(agent, prompt, is_turn=True) if usual is None else usual).strip()):
         return None
     entity = Entity.SYSTEM if text.startswith("SYSTEM") else Entity.USER
