@@ -200,6 +200,21 @@ def test_a_typed_run_without_a_result_raises_with_the_reason():
 
 
 # ---- overrides
+@pytest.mark.parametrize("turns", [-1, 1])
+def test_a_result_method_that_gives_none_gives_none_and_its_text_is_the_tasks(turns: int):
+    class Choosing(Task):
+        def result(self, status: StatusCode | None = None) -> Any:
+            found = super().result(status)
+            return found and (None if "bad" in found.content else found.content.upper())
+
+    made = [Choosing(agent(f"DONE {text}"), name="Chooser", interactive=False) for text in ("bad", "good")]
+    assert made[0].run("go", turns=turns) is None
+    assert made[0].why == "Choosing.result gave None"
+    result = made[1].run("go", turns=turns)
+    assert result is not None
+    assert (result.content, result.sender, result.status) == ("GOOD", "Chooser", StatusCode.DONE)
+
+
 def test_a_log_message_in_the_documented_form_is_called_for_all_responders():
     seen: list[tuple[str, str | None, bool]] = []
 

@@ -35,15 +35,18 @@ NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
 
 def end_run(run: TaskRun, status: StatusCode) -> Message:
     """Return the answer of a run that has ended: its result, or a message without content that says why."""
-    task = run.task
+    task, is_own = run.task, "result" in run.own
     run.why = reason_for(run, status)
-    if "result" in run.own:
-        found = task.agent.to_ChatDocument(task.result(status), author_entity=_USER)
-        found = found and found.replace(status=found.status or status, why=run.why or None)
+    if is_own:
+        given: Any = task.result(status)
+        found = task.agent.to_ChatDocument(given, author_entity=_USER)
+        sender = found.sender if found and isinstance(given, Message) else task.name
+        found = found and found.replace(sender=sender, status=found.status or status, why=run.why or None)
     else:
         found = result_of_run(run, status)
     if found is None:
-        found = no_result(task.name, status, run.why)
+        run.why = run.why or f"{type(task).__name__}.result gave None"
+        found = no_result(task.name, None if is_own else status, run.why)
         if run.pending_message is not None:
             link(run.pending_message, found)
     return found
