@@ -92,10 +92,11 @@ def terminal_of(agent: AgentNames) -> AskUser:
 
 async def ask_other(agent: AgentNames, other: Any, request: str, no_answer: str, user_confirm: bool) -> str | None:
     """Ask another agent's model, after the user agreed; see `ask_agent`."""
-    prompt = f"Send this to {other.name}? {request} (y or n)"
+    kind = type(other).__name__
+    prompt = f"Send this to {kind}? {request} (y or n)"
     if user_confirm and (await ask_user(agent, prompt) or "y").strip().lower() not in ("y", "yes"):
         return None
     answer: Message | None = await invoke(other.llm_response, request)
     if answer is None or str(answer.content).strip(" \n,.!?:") == no_answer:
         return None
-    return f"{other.name} says: {answer.content}".strip()
+    return f"{kind} says: {answer.content}".strip()
