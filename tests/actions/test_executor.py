@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Hashable
 from typing import Any, cast
 
@@ -416,9 +417,20 @@ def test_what_comes_with_a_persons_message_is_never_run(entry: Entry, hook: Hook
 def test_text_is_no_call_whoever_wrote_it(text: str):
     shell = Shell()
     for message in (Message(content=text), Message(content=text, sender="Agent", origin=Origin.MODEL)):
-        with pytest.raises(AssertionError, match="text is not a call"):
+        with pytest.raises(AssertionError, match="not with"):
             ActionExecutor(shell)(message)
     assert shell.ran == []
+
+
+@pytest.mark.parametrize("content", [{"name": "Shell"}, None, 3])
+def test_what_is_no_call_is_named_in_the_error(content: Any):
+    with pytest.raises(AssertionError, match=re.escape(f"not with {content!r}: ")):
+        ActionExecutor(Shell())(Message(content=content, sender="Agent"))
+
+
+def test_an_executor_may_be_given_alone_by_its_config():
+    given: Any = {"type": ActionExecutor, "actions": [Shell()]}
+    assert list(ActionExecutor(given).actions) == ["Shell"]
 
 
 @pytest.mark.parametrize("hook", [InternLMActionProcessor(), Own(), InPlace()])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -239,10 +239,37 @@ def test_the_description_says_how_a_call_is_written():
     for told in (Square.format_instructions(), Square.json_instructions(tool=True)):
         lines = told.splitlines()
         assert lines[:2] == ["TOOL: square", "PURPOSE: To square a <number>."]
-        form = told[told.index("{") : told.index("EXAMPLES:")]
-        assert json.loads(form) == Square.llm_function_schema(request=True).parameters
+        blank = '{"request": "square", "number": <integer>, "unit": "m", "colour": "red", "place": null, "amounts": {}}'
+        assert lines[2] == f"JSON FORMAT: {blank}"
+        assert json.loads(lines[3].removeprefix("JSON SCHEMA: ")) == Square.llm_function_schema(request=True).parameters
         assert told.endswith(Square.usage_examples() + "\n")
     assert "EXAMPLES" not in Plain.format_instructions()
+
+
+class Node(BaseModel):
+    title: str
+    below: list[Node]
+
+
+@pytest.mark.parametrize(
+    ("kind", "placeholder"),
+    [
+        (str, '"<string>"'),
+        (float | None, "<number>"),
+        (Literal["fast", "slow"], '"<fast | slow>"'),
+        (Literal[1, 2], "<1 | 2>"),
+        (Literal["fast"], '"fast"'),
+        (list[bool], "[<boolean>]"),
+        (dict[str, int], "<object>"),
+        (Place, '{"title": "<string>", "floor": 0}'),
+        (Node, '{"title": "<string>", "below": [<Node>]}'),
+        (Any, "<value>"),
+        (Plain, '{"request": "plain"}'),
+    ],
+)
+def test_the_form_of_a_call_has_a_placeholder_for_each_value(kind: Any, placeholder: str):
+    made = create_model("Asking", __base__=Plain, value=(kind, ...))
+    assert f'JSON FORMAT: {{"request": "plain", "value": {placeholder}}}\n' in made.format_instructions()
 
 
 def test_either_name_of_the_instructions_may_be_overridden():
@@ -267,7 +294,7 @@ def test_the_instructions_of_several_tools_go_into_a_frame():
     older = ToolMessage.json_group_instructions().format(json_instructions="HERE")
     assert newer == older
     assert "HERE" in newer
-    assert "TOOL:" in newer
+    assert "answer with nothing but its JSON object" in newer
 
 
 @pytest.mark.shows("ToolMessage.instructions()", "ToolMessage.langroid_tools_instructions()")

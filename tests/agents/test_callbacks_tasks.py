@@ -80,7 +80,7 @@ def test_the_port_gets_a_prompt_where_something_new_is_asked():
         return "y"
 
     agent.callbacks.get_user_response = ask
-    assert agent.ask_agent(other, "6 * 7?") == "other says: 42"
+    assert agent.ask_agent(other, "6 * 7?") == "ChatAgent says: 42"
     assert "6 * 7?" in prompts[0]
 
 

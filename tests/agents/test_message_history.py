@@ -229,3 +229,7 @@ def test_an_entry_that_was_forgotten_can_be_changed_and_said_again():
     saved[1].content = "two"
     agent.message_history = saved
     assert texts(agent.message_history)[1:] == ["two", "ok"]
+
+
+def test_entries_look_like_the_messages_that_they_are():
+    assert {repr(each).partition("(")[0] for each in talking().message_history} == {"LLMMessage"}

@@ -60,6 +60,22 @@ def test_the_stages_come_in_this_order(end: str, between: list[str]):
     assert log == [*before, *between, *ends, *after]
 
 
+def test_what_a_job_adds_while_it_runs_is_called_at_the_end_before_what_its_handler_has():
+    class Adding(Start):
+        def __init__(self, log: list[str]) -> None:
+            Job.__init__(self)
+            self.log, self.end = log, "ok"
+
+        @tasker(PASS_WORD)
+        async def task(self) -> HandlerCoroutine:
+            self.add_callback(noting(self.log, "J"))
+            return work(self.log, self.end, callback=noting(self.log, "H"))
+
+    log: list[str] = []
+    CommanderAsync().run(Adding(log), auto_exit=True)
+    assert log[-2:] == ["J at_commander_end", "H at_commander_end"]
+
+
 def test_the_commander_has_callbacks_too():
     log: list[str] = []
     commander = CommanderAsync()

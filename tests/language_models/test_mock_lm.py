@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Task
-from trivium.exceptions import ArgumentTypeError, ConfigurationError, ModelError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, EmptyAnswerError
 from trivium.language_models import (
     LanguageModel,
     LLMConfig,
@@ -76,10 +76,10 @@ def test_an_answer_that_is_no_text_becomes_json(given: Any, text: str | None):
     assert answer(MockLMConfig(response_fn=lambda _: given)) == text
 
 
-def test_an_answer_may_say_nothing():
-    assert (answer(MockLMConfig(response_dict={"hi": ""})) or "").strip() == ""
-    with pytest.raises(ModelError):  # a model that gives no delta at all has failed
-        answer(MockLMConfig(response_dict={"hi": []}))
+@pytest.mark.parametrize("said", ["", " \n", []])
+def test_an_empty_answer_is_an_error_as_of_any_model(said: Any):
+    with pytest.raises(EmptyAnswerError):
+        answer(MockLMConfig(response_dict={"hi": said}))
 
 
 def test_a_script_may_hold_calls_and_errors():

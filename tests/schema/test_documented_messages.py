@@ -213,6 +213,8 @@ def test_deleting_a_message_deletes_what_came_of_it():
     ids = [each.id() for each in chain]
     ChatDocument.delete_id(ids[1])
     assert [ChatDocument.from_id(each) for each in ids] == [chain[0], None, None, None]
+    assert [each.id() for each in chain] == ids
+    assert ChatDocument.from_id(ids[1]) is None, "to read an id brings nothing back"
     ChatDocument.delete_id("nothing")
 
 

@@ -140,6 +140,23 @@ def test_a_default_answer_of_the_user_is_given_instead_of_asking():
     assert result.metadata.status is StatusCode.USER_QUIT
 
 
+@pytest.mark.parametrize("owner", ["agent", "task"])
+def test_a_default_answer_of_the_user_goes_through_the_agents_own_method(owner: str):
+    heard: list[Any] = []
+
+    class Heard(ChatAgent):
+        def user_response(self, msg: Any = None) -> Any:
+            heard.append(answer := super().user_response(msg))
+            return answer
+
+    agent = Heard(ChatAgentConfig(name="A", llm=ScriptedModel(["hello", "DONE"])))
+    task = Task(agent, only_user_quits_root=False)
+    (agent if owner == "agent" else task).default_human_response = "SYSTEM be brief"
+    task.run("go")
+    assert [str(each) for each in agent.message_history[3:4]] == ["system: be brief"]
+    assert [each.content for each in heard] == ["be brief"]
+
+
 @pytest.mark.shows("Task(interactive=True)", "Task.interactive", "Agent.interactive")
 def test_the_user_is_asked_after_each_answer_unless_the_task_is_not_interactive():
     log: list[str] = []

@@ -172,6 +172,27 @@ def test_a_value_that_never_fits_is_an_error_with_the_last_text():
     assert caught.value.raw == "not at all"
 
 
+@pytest.mark.parametrize(
+    ("options", "turns", "why"),
+    [
+        ({"default_human_response": "quit"}, -1, "'quit' states none"),
+        ({"default_human_response": "go on"}, 2, "not done after 2 turns"),
+        ({"interactive": False}, 2, "not done after 2 turns"),
+    ],
+    ids=["the user quits", "the user's words", "the agent's guidance"],
+)
+def test_what_is_no_answer_is_not_restated_as_a_value(options: dict[str, Any], turns: int, why: str):
+    asked = agent("hm", '{"value": 99}')
+    asked.config.handle_llm_no_tool = "You must call the tool."
+    with pytest.raises(AnswerFormatError, match=why):
+        Task(asked, **options)[int].run("What is the square of 12?", turns=turns)
+    assert asked.llm.requests[1:] == []
+
+
+def test_what_a_model_says_in_its_last_turn_is_restated():
+    assert typed("forty-two", '{"value": 42}').run("6 * 7?", turns=1) == 42
+
+
 def test_a_typed_run_without_a_result_raises_with_the_reason():
     with pytest.raises(AnswerFormatError, match=r"no result of the type.*nobody answered in 5 steps") as caught:
         typed("hello").run("go")
@@ -179,6 +200,21 @@ def test_a_typed_run_without_a_result_raises_with_the_reason():
 
 
 # ---- overrides
+@pytest.mark.parametrize("turns", [-1, 1])
+def test_a_result_method_that_gives_none_gives_none_and_its_text_is_the_tasks(turns: int):
+    class Choosing(Task):
+        def result(self, status: StatusCode | None = None) -> Any:
+            found = super().result(status)
+            return found and (None if "bad" in found.content else found.content.upper())
+
+    made = [Choosing(agent(f"DONE {text}"), name="Chooser", interactive=False) for text in ("bad", "good")]
+    assert made[0].run("go", turns=turns) is None
+    assert made[0].why == "Choosing.result gave None"
+    result = made[1].run("go", turns=turns)
+    assert result is not None
+    assert (result.content, result.sender, result.status) == ("GOOD", "Chooser", StatusCode.DONE)
+
+
 def test_a_log_message_in_the_documented_form_is_called_for_all_responders():
     seen: list[tuple[str, str | None, bool]] = []
 

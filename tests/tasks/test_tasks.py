@@ -24,8 +24,10 @@ from trivium import (
     ToolMessage,
 )
 from trivium.exceptions import InfiniteLoopError
+from trivium.language_models import MockLM, MockLMConfig
+from trivium.schema import Role
 from trivium.tasks import DONE, NO_ANSWER, PASS
-from trivium.testing import call_tool
+from trivium.testing import ScriptedModel, call_tool
 
 from ._helpers import Note, agent, said, steps, task, task_of
 
@@ -270,6 +272,29 @@ def test_done_if_no_response():
 
     result = task_of(Silent, "A", done_if_no_response=[Entity.LLM])("go")
     assert (result.content, result.status) == ("go", StatusCode.DONE)
+
+
+@pytest.mark.parametrize(("said", "why"), [(" \n", "empty response"), ('""', ""), (" '' ", "")])
+@pytest.mark.parametrize("is_scripted", [True, False], ids=["ScriptedModel", "MockLM"])
+def test_an_empty_answer_of_a_model_is_no_response(is_scripted: bool, said: str, why: str):
+    answers: list[Any] = [call_tool("note", text="a"), [said], [said]]
+    model = ScriptedModel(answers) if is_scripted else MockLM(MockLMConfig(response_fn=lambda _: answers.pop(0)))
+    spoken = ChatAgent(model, name="A")
+    spoken.enable_message(Note)
+    result = Task(spoken, interactive=False, done_if_no_response=[Entity.LLM])("go")
+    assert (result.content, result.status) == ("", StatusCode.DONE)
+    last = spoken.message_history[-1]
+    assert (last.role, last.content) == (Role.ASSISTANT, "")
+    silence = spoken.llm_response("again")
+    assert silence is not None
+    assert silence.content == ""
+    assert why in silence.why
+
+
+def test_a_chat_agent_has_its_models_text_without_the_space_around_it():
+    spoken = ChatAgent(ScriptedModel(["  yes \n"]))
+    spoken.llm_response("go?")
+    assert spoken.message_history[-1].content == "yes"
 
 
 def test_who_only_passes_stalls():

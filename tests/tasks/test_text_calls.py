@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from trivium import (
     Agent,
@@ -32,6 +33,10 @@ class Mark(ToolMessage):
 
 CALL = {"request": "mark_it", "mark": "q3"}
 JSON = json.dumps(CALL)
+
+
+class Marked(BaseModel):
+    mark: str
 
 
 class Marker(ChatAgent):
@@ -115,6 +120,41 @@ def test_the_model_is_told_of_a_call_that_does_not_fit(text: str):
     run(agent)
     assert agent.marks == []
     assert any("error: the arguments of mark_it" in str(each.content) for each in agent.message_history)
+
+
+@pytest.mark.parametrize("config", [AS_TEXT, {**AS_TEXT, **EVERYWHERE}], ids=["as text", "everywhere"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"mark": "q3"}',
+        'TOOL: {"mark": "q3"}',
+        '```json\n{"mark": "q3"}\n```',
+        '{"name": "mark_it", "arguments": {"mark": "q3"}}',
+        '<tool_call>{"name": "mark_it", "arguments": {"mark": "q3"}}</tool_call>',
+        'TOOL: mark_it\n{"mark": "q3"}',
+        "TOOL: mark_it\nREQUEST: mark_it\nMARK: q3",
+        "TOOL: mark_it(q3)",
+        json.dumps({"properties": {"mark": "q3"}}),
+    ],
+)
+def test_the_model_is_told_how_to_write_a_call_of_another_form(text: str, config: dict[str, Any]):
+    agent = Marker(text, JSON, **config)
+    run(agent)
+    told = 'that is no call of mark_it: answer with nothing but {"request": "mark_it", "mark": "<string>"}'
+    assert told in str(agent.message_history[3].content)
+    assert agent.marks == ["q3"]  # of the second answer
+
+
+def test_a_heading_may_name_a_tool_that_is_not_there():
+    agent = Marker("TOOL: erase", **AS_TEXT)
+    run(agent)
+    assert "there is no tool 'erase'" in str(agent.message_history[3].content)
+
+
+def test_json_of_other_fields_or_of_the_type_that_is_asked_for_is_an_answer():
+    for text in ('{"mark": "q3", "page": 1}', '{"page": 1}', "{}", '["q3"]', '"q3"', '"TOOL: mark_it"'):
+        assert Marker(text, **AS_TEXT).llm_response("go").tool_calls == (), text  # pyright: ignore[reportOptionalMemberAccess]
+    assert Marker('{"mark": "q3"}', **AS_TEXT)[Marked]("go").output == Marked(mark="q3")
 
 
 RELAYS: dict[str, Callable[[], Any]] = {

@@ -23,12 +23,13 @@ from trivium.actions._run import (
     report_progress,
     run_tool,
 )
+from trivium.actions._text_form import calls_in_text
 from trivium.actions._texts import as_text
 from trivium.actions._tool import Effect, Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.actions._tool_options import tool
 from trivium.lazy import lazy_names
-from trivium.schema.lowlevel import calls_in_text, tool_calls_in
+from trivium.schema.lowlevel import tool_calls_in
 
 if TYPE_CHECKING:
     from trivium.actions._approval import ApprovalDecision, ApprovalEvent, ApprovalRequest, Denied

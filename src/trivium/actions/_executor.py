@@ -425,7 +425,7 @@ def group_calls(
 
 def list_actions(actions: object) -> Sequence[Any]:
     """List the actions given to an executor: one, several, or those of another executor; a set by its names."""
-    if isinstance(actions, ActionExecutor):
+    if isinstance(actions := create_object(actions), ActionExecutor):
         return list(actions.actions.values())
     if isinstance(actions, set | frozenset):
         return sorted(cast("Iterable[Any]", actions), key=_name_of)
@@ -477,8 +477,8 @@ def _call_in(message: Message) -> tuple[str, str | Mapping[str, Any]]:
     call = function_call(message.content)
     if call is None:
         raise AssertionError(
-            "an executor is called with {'name': …, 'parameters': {…}} as content, or a FunctionCall; text is "
-            "not a call: a hook such as InternLMActionProcessor makes calls from the result of a parser"
+            "an executor is called with {'name': …, 'parameters': {…}} as content, or a FunctionCall, not with "
+            f"{message.content!r:.200}: a hook such as InternLMActionProcessor makes calls from what a parser gives"
         )
     return call
 

@@ -16,6 +16,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from trivium.actions._cut import cut_text
 from trivium.actions._exact_json import refuse_booleans
 from trivium.actions._strict import drop_nulls, is_json_object, strict_schema
+from trivium.actions._text_form import FAULTY, blank_call
 from trivium.actions._tool import (
     Arguments,
     Directing,
@@ -271,9 +272,10 @@ class ToolMessage(OlderNames):
     @classmethod
     def _format_text(cls) -> str:
         if cls._form is None:  # a system message may hold it in every request
-            cls._form = json.dumps(cls.llm_function_schema(request=True).parameters, indent=4, ensure_ascii=False)
+            schema = cls.llm_function_schema(request=True).parameters
+            cls._form = f"JSON FORMAT: {blank_call(schema)}\nJSON SCHEMA: {json.dumps(schema, ensure_ascii=False)}"
         examples = cls.usage_examples()
-        lines = [f"TOOL: {cls.name()}", f"PURPOSE: {cls._purpose()}", f"JSON FORMAT: {cls._form}"]
+        lines = [f"TOOL: {cls.name()}", f"PURPOSE: {cls._purpose()}", cls._form]
         return "\n".join([*lines, *([f"EXAMPLES:\n{examples}"] if examples else [])]) + "\n"
 
     @staticmethod
@@ -333,7 +335,11 @@ class ToolMessage(OlderNames):
             if isinstance(arguments, str) and ("true" in arguments or "false" in arguments):
                 refuse_booleans(cls.model_validate_json, unfence(arguments))
         except ValueError as error:
-            raise ToolArgumentsError(f"the arguments of {cls.name()} do not fit: {error}", cls.name()) from None
+            fault = f"the arguments of {cls.name()} do not fit: {error}"
+            if isinstance(arguments, str) and arguments.startswith(FAULTY):
+                blank = blank_call(cls.llm_function_schema(request=True).parameters)
+                fault = f"that is no call of {cls.name()}: answer with nothing but {blank}, with your values"
+            raise ToolArgumentsError(fault, cls.name()) from None
         return cls._made_of(values, is_exact=isinstance(arguments, WrittenArguments))
 
     @classmethod
@@ -459,7 +465,8 @@ def _group_text(tools: str) -> str:
     return (
         "=== THE TOOLS THAT YOU MAY USE, AND HOW EACH IS CALLED ===\n\n"
         f"{tools}\n\n"
-        'Where one of these tools helps, call it: write "TOOL:" and then the call in the form above.\n'
+        "Where one of these tools helps, answer with nothing but its JSON object as above, with your values in place "
+        "of those in <>. Where none helps, answer in words.\n"
     )
 
 

@@ -12,6 +12,7 @@ from trivium.actions._json_schema import enclosed_schema, remove_titles
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import HookFailedError, reason_of
 from trivium.actions._strict import is_json_array, is_json_object
+from trivium.actions._text_form import faulty_call
 from trivium.actions._texts import sendable_json
 from trivium.actions._tool import describe_errors, refuse_twins
 from trivium.actions._tool_message import classes_by_name, guidance_of
@@ -26,6 +27,7 @@ __all__ = [
     "describe_errors",
     "describe_tool",
     "enclosed_schema",
+    "faulty_call",
     "guidance_of",
     "invalid_api",
     "is_done_tool",

@@ -14,7 +14,7 @@ import trivium.policies as policies
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import HookFailedError, read_more_of
 from trivium.agents._answer_format import name_of_type, repair, repairs_exceeded
-from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides, warn_of_calls
+from trivium.agents._calls import as_message, class_of, handled_by, is_empty, overrides, warn_of_calls
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
@@ -338,8 +338,7 @@ class Agent(AgentNames, Generic[T_co]):
         if calls:
             given["tool_calls"] = calls
         made = message_of(text, self.name, None, given)
-        may_call = not calls and ("request" in text or not self.overridden.isdisjoint(READERS))
-        if may_call and reason != EDITED and (calls := described.calls_in_own_text(self, text)):
+        if not calls and reason != EDITED and (calls := described.calls_in_own_text(self, text)):
             given["tool_calls"] = calls
         return made
 
@@ -374,7 +373,8 @@ class Agent(AgentNames, Generic[T_co]):
             new = () if given is None else handling.new_messages(self, given, self.current_memory())
             choice = "auto" if given is None else given.__pydantic_extra__.get("tool_choice", "auto")
             extra = {} if choice == "auto" else {"tool_choice": choice}
-            said = handling.addressed(self, (await self.acall(*new, **extra)).replace(entity=_LLM))
+            said = await handling.response_of(self, self.acall(*new, **extra))
+            said = handling.addressed(self, said.replace(entity=_LLM))
             return handling.keep_tool_ids(given, handling.link_to_memory(self, said, given))
 
     llm_response = sync_method(llm_response_async)

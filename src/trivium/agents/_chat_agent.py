@@ -17,6 +17,7 @@ from trivium.agents._typed import T_co
 from trivium.commander import CallNode, current, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, sources_above, sync_method
 from trivium.exceptions import ConfigurationError
+from trivium.llms import Reply
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
@@ -140,6 +141,10 @@ class ChatAgent(Agent[T_co]):
         super()._remember(node, messages)
         for each in messages:
             (each.__pydantic_private__ or linked(each)).setdefault("made", datetime.now(UTC))
+
+    def _message(self, reply: Reply) -> Message:
+        text = reply.text.strip()
+        return super()._message(reply._replace(text="" if text in ("''", '""') else text))
 
     def _begins(self) -> bool:
         memory = self.current_memory()

@@ -6,7 +6,7 @@ from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 from trivium.actions import ToolMessage
-from trivium.actions.lowlevel import guidance_of, refuse_twins
+from trivium.actions.lowlevel import faulty_call, guidance_of, refuse_twins
 from trivium.agents._calls import READERS, class_of, overrides, read_calls
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents._toolbox import Toolbox, tool_attribute
@@ -52,10 +52,12 @@ def calls_in_own_text(agent: Agent[Any], text: str) -> tuple[ToolCall, ...]:
     Where it was told of no tool, it was told of no way to call: what names a tool that the agent does not know is text.
     """
     everywhere = agent.config is not None and agent.config.search_for_tools_everywhere
-    if everywhere or overrides(agent, *READERS) or writes_calls_as_text(agent):
-        calls, is_told = read_calls(agent, text, everywhere=everywhere), agent.toolbox.usable or agent.executor.tools
-        return calls if is_told or all(class_of(agent, call.name) for call in calls) else ()
-    return ()
+    is_own, is_written = overrides(agent, *READERS), writes_calls_as_text(agent)
+    calls = read_calls(agent, text, everywhere=everywhere) if everywhere or is_own or is_written else ()
+    if is_written and not (calls or is_own or agent.answer_format):
+        return faulty_call(text, agent.toolbox.usable_classes)
+    is_told = agent.toolbox.usable or agent.executor.tools
+    return calls if is_told or all(class_of(agent, call.name) for call in calls) else ()
 
 
 def specs_of(agent: Agent[Any]) -> tuple[ToolSpec, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +18,7 @@ from trivium.agents._toolbox import ORCHESTRATION
 from trivium.commander import CallNode, invoke, this_call
 from trivium.commander.lowlevel import driver_neutral
 from trivium.exceptions import (
+    EmptyAnswerError,
     JournalError,
     LimitExceededError,
     RunPausedError,
@@ -220,8 +221,7 @@ async def answer_without_tools(agent: AgentNames, message: Message) -> Message |
     found = await invoke(agent.handle_message_fallback, message) if is_own else answer_of_config(agent, message)
     if found is not None:
         return await _as_answer(agent, found, "", message)
-    misfits = (message.__pydantic_private__ or {}).get("misfits")
-    unknown = unknown_in(agent, message) if misfits and not message.tool_calls else []
+    unknown = [] if message.tool_calls else unknown_in(agent, message)
     return await handle_all(agent, unknown, message) if unknown else None
 
 
@@ -280,6 +280,17 @@ def addressed(agent: AgentNames, answer: Message) -> Message:
 
     recipient, text = recipient_in(content)
     return answer.replace(receiver=recipient, content=text) if recipient else answer
+
+
+async def response_of(agent: AgentNames, turn: Coroutine[Any, Any, Message]) -> Message:
+    """Return the answer of an agent's call; where its model ends without a word, an empty one, which may end a task."""
+    try:
+        return await turn
+    except EmptyAnswerError as error:
+        silence, memory = Message(content="", sender=agent.name).replace(why=str(error)), agent.current_memory()
+        if memory is not None:
+            memory.add(silence)
+        return silence
 
 
 def keep_tool_ids(asked: Message | str | None, answer: Message | None) -> Message | None:

@@ -142,6 +142,9 @@ class _Entry(LLMMessage):  # noqa: PLW1641 - as other models, it has no hash
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         return super(_Entry, self.__copy__()).__deepcopy__(memo)
 
+    def __repr_name__(self) -> str:
+        return LLMMessage.__name__
+
     @classmethod
     def of(cls, message: Message, memory: Memory | None, agent: ChatAgent[Any]) -> _Entry:
         """Return the entry for a message of the agent's memory."""

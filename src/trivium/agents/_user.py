@@ -60,6 +60,8 @@ async def _request_input(ask: AskUser, prompt: str) -> object:
 async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
     """Return what the agent's user says in a turn of theirs, or the default response; None for nothing.
 
+    The default response of the agent's task, where it has one, counts over that of the agent.
+
     Args:
         agent: the agent.
         prompt: the text that the user is shown.
@@ -67,7 +69,9 @@ async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
     Returns:
         The answer; text that begins with SYSTEM is the system's.
     """
-    usual = agent.default_human_response
+    run: Any = None if (node := current.get()) is None else scope_of(node).task_run
+    usual = None if run is None or run.task.agent is not agent else run.task.default_human_response
+    usual = agent.default_human_response if usual is None else usual
     if not (text := (await ask_user(agent, prompt, is_turn=True) if usual is None else usual).strip()):
         return None
     entity = Entity.SYSTEM if text.startswith("SYSTEM") else Entity.USER
@@ -88,10 +92,11 @@ def terminal_of(agent: AgentNames) -> AskUser:
 
 async def ask_other(agent: AgentNames, other: Any, request: str, no_answer: str, user_confirm: bool) -> str | None:
     """Ask another agent's model, after the user agreed; see `ask_agent`."""
-    prompt = f"Send this to {other.name}? {request} (y or n)"
+    kind = type(other).__name__
+    prompt = f"Send this to {kind}? {request} (y or n)"
     if user_confirm and (await ask_user(agent, prompt) or "y").strip().lower() not in ("y", "yes"):
         return None
     answer: Message | None = await invoke(other.llm_response, request)
     if answer is None or str(answer.content).strip(" \n,.!?:") == no_answer:
         return None
-    return f"{other.name} says: {answer.content}".strip()
+    return f"{kind} says: {answer.content}".strip()

@@ -150,8 +150,10 @@ class ReAct(ToolLoop[T_co]):
         return answer.replace(output=answer.formatted["conclusion"]) if is_typed else answer
 
     async def run_call(self, answer: Message) -> Message:
-        """Run the action of an answer."""
-        return await self.actions.acall(answer)
+        """Run the action of an answer; of one without form, its error is part of the result."""
+        result, found = await self.actions.acall(answer), cast("Mapping[str, Any] | None", answer.formatted)
+        fault = isinstance(found, Mapping) and not found.get("action") and found.get("error")
+        return result.replace(content=f"{result.content}: {fault}") if fault else result
 
 
 class AsyncReAct(AsyncModule, ReAct[T_co]):

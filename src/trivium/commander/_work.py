@@ -153,6 +153,8 @@ class WorkNode(TaskNode):
         for each in callbacks_of(callback):
             each.task_node = self
             self._callbacks = [*(self._callbacks or ()), each]
+            if self._state is _ACTIVE and self._commander is not self and each.at("at_commander_end"):
+                self.commander._last_calls.setdefault(id(self), self)  # in the order in which they are added
 
     async def close_task_node(self) -> None:
         """Stop this node and everything below, and wait for their end unless the caller is one of them."""

@@ -58,6 +58,7 @@
     │       │   ├── ProviderAuthenticationError
     │       │   └── ContextOverflowError (ValueError)  the messages do not fit into the model's window
     │       └── MalformedAnswerError
+    │           └── EmptyAnswerError
     ├── DatabaseError                           a database could not be opened or queried
     │   ├── DatabaseConnectionError (ConnectionError)  it does not exist, or the connection was lost
     │   └── QueryError (ValueError)             it cannot run a query
@@ -201,6 +202,7 @@ from trivium.exceptions._models import (
     ContextOverflowError,
     DownloadError,
     EmbeddingError,
+    EmptyAnswerError,
     EngineError,
     MalformedAnswerError,
     ModelError,
@@ -346,6 +348,7 @@ __all__ = [
     "DownloadError",
     "EmbeddingError",
     "EmbeddingMismatchError",
+    "EmptyAnswerError",
     "EmptyDocumentError",
     "EngineError",
     "FetchAddressError",

@@ -122,3 +122,7 @@ class ContextOverflowError(ProviderStatusError, ValueError):
 
 class MalformedAnswerError(ProviderError):
     """A model server answered with something that is not an answer."""
+
+
+class EmptyAnswerError(MalformedAnswerError):
+    """A model came to its end without a text or a call; in a `ChatAgent`'s `llm_response` that is no response."""

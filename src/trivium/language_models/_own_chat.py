@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trivium.commander import driver_neutral
 from trivium.commander.lowlevel import invoke
 from trivium.exceptions import MalformedAnswerError
-from trivium.llms import Delta, Finish, Reasoning, Request, ToolCallPart
-from trivium.llms.lowlevel import SILENT
+from trivium.llms import Delta, Reasoning, Request, ToolCallPart
 from trivium.schema import LLMFunctionSpec, LLMMessage, LLMResponse, OpenAIToolCall, OpenAIToolSpec, Usage
 
 if TYPE_CHECKING:
@@ -77,5 +76,3 @@ def _deltas(response: object) -> Iterator[Delta]:
             yield ToolCallPart(index, call_id, function.name, json.dumps(function.arguments or {}))
     if (usage := response.usage) is not None:
         yield Usage(usage.prompt_tokens, usage.completion_tokens, usd=usage.cost)
-    if not (response.message or "").strip() and not functions:
-        yield Finish(SILENT)  # a `chat` that is written says nothing on purpose

@@ -9,8 +9,7 @@ from typing import Any, cast
 from pydantic import Field
 
 from trivium.language_models.base import LanguageModel, LLMConfig
-from trivium.llms import Delta, Finish, Request
-from trivium.llms.lowlevel import SILENT
+from trivium.llms import Delta, Request
 
 __all__ = ["MockLM", "MockLMConfig"]
 
@@ -97,7 +96,7 @@ def _deltas(answer: Any) -> list[Delta]:
     if isinstance(answer, BaseException):
         raise answer
     if isinstance(answer, str):
-        return [answer] if answer.strip() else [answer, Finish(SILENT)]  # it was told to say nothing
+        return [answer]
     if isinstance(answer, tuple):
         return [cast("Delta", answer)]
     if isinstance(answer, list):

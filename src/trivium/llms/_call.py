@@ -12,10 +12,9 @@ from typing import Any, Literal
 from trivium.commander import CallNode, Event, TaskNode
 from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, pull
 from trivium.events import Display, JSONObject, on_one_line
-from trivium.exceptions import MalformedAnswerError, RunError
+from trivium.exceptions import EmptyAnswerError, MalformedAnswerError, RunError
 from trivium.llms._prices import expected_usage, expected_usd, inner_models_of, priced, unknown_price, unpriced_in
 from trivium.llms._protocol import (
-    SILENT,
     Delta,
     Finish,
     Logprobs,
@@ -168,14 +167,14 @@ class _Answer:
         """Return the complete answer to a request.
 
         Raises:
-            MalformedAnswerError: there is neither text nor a tool call (white space is no text), or the answer was cut
-                off within a call.
+            EmptyAnswerError: there is neither text nor a tool call (white space is no text).
+            MalformedAnswerError: the answer was cut off before its text, or within a call.
         """
         text, reasoning, reason = "".join(self.text), "".join(self.reasoning), self.finish_reason
         calls = self.complete_calls(request) if self._calls else ()
         fault = ""
         if not calls:
-            fault = "gave an empty response" if (not text or text.isspace()) and reason != SILENT else ""
+            fault = "" if text and not text.isspace() else "gave an empty response"
         elif reason == "content_filter":
             fault = "was stopped by a filter while it called tools, so none was run"
         elif reason == "length" and any(is_cut_off(call.arguments) for call in calls):
@@ -185,7 +184,8 @@ class _Answer:
             stopped = f" (it stopped with '{reason}')" if reason else ""
             raw = "\n".join(filter(None, [reasoning, text, *map(str, calls)]))
             cure = reply.why or "ask again or raise max_tokens"
-            raise MalformedAnswerError(f"the model {model.name} {fault}{stopped}; {cure}", raw)
+            kind = MalformedAnswerError if calls or reply.why else EmptyAnswerError
+            raise kind(f"the model {model.name} {fault}{stopped}; {cure}", raw)
         return reply
 
     def complete_calls(self, request: Request) -> tuple[ToolCall, ...]:

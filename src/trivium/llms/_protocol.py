@@ -201,9 +201,6 @@ class Written(NamedTuple):
     text: str
 
 
-SILENT: Final = "silent"
-"""The reason of an answer that says nothing on purpose, as a scripted one may; any other empty answer is malformed."""
-
 Delta: TypeAlias = str | ToolCallPart | Reasoning | ReasoningState | Logprobs | Usage | Finish | Written
 """An item of a model's stream; text is plain `str`, and "" is a keep-alive at which a cancelled run ends."""
 

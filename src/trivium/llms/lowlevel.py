@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trivium.llms._openai import OPENAI_PATH, profile_of, request_openai
     from trivium.llms._parameters import SAMPLING_KEYWORDS, common_names
     from trivium.llms._prices import FILE_TOKENS, priced, unknown_price
-    from trivium.llms._protocol import SILENT, LongHistory, Written
+    from trivium.llms._protocol import LongHistory, Written
     from trivium.llms._provider_model import key_headers, keys_for
     from trivium.llms._wrapped import WrappedModel, deltas_of
     from trivium.llms.local._catalogue import CATALOGUE
@@ -27,7 +27,6 @@ __all__ = [
     "OPENAI_PATH",
     "REPLY_TYPES",
     "SAMPLING_KEYWORDS",
-    "SILENT",
     "LongHistory",
     "OwnLock",
     "WrappedModel",
@@ -57,7 +56,6 @@ _HOMES = {
     "SAMPLING_KEYWORDS": "_parameters",
     "LongHistory": "_protocol",
     "OwnLock": "_locks",
-    "SILENT": "_protocol",
     "is_model_call": "_call",
     "WrappedModel": "_wrapped",
     "Written": "_protocol",

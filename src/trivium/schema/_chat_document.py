@@ -45,6 +45,7 @@ class Links(TypedDict, total=False):
     repairs: int
     """How often in a row, up to this message, a model was told that its answer or one of its calls does not fit."""
     misfits: frozenset[ToolCall]
+    deleted: bool
     """The calls in the text of a model that fit no tool of its agent: the others in it do not run."""
     handled: tuple[object, object, str, tuple[Any, ...]]
     """The toolbox, config and name of an agent, and what of the message it handles."""
@@ -129,7 +130,8 @@ class ChatDocumentForm(Conversions):
         original = None if same is None else same()
         if original is not None:
             vars(found)["id"] = original.id()
-        if ObjectRegistry.get(found.id) is None:
+        is_deleted = any("deleted" in links_of(each) for each in (self, original or self))
+        if not is_deleted and ObjectRegistry.get(found.id) is None:
             ObjectRegistry.registry[found.id] = self
         return found
 
@@ -157,8 +159,9 @@ class ChatDocumentForm(Conversions):
         """Let `from_id` find neither this message nor those that came of it."""
         found = ObjectRegistry.get(id)
         while found is not None:
-            after = found.child
+            after, same = found.child, links_of(found).get("same")
             ObjectRegistry.remove(found.id())
+            linked((same and same()) or found)["deleted"] = linked(found)["deleted"] = True
             found = after
 
     @staticmethod

@@ -1,16 +1,13 @@
-"""Tool calls that a model writes as text, in JSON or XML: found all at once, or as the text arrives."""
+"""Tool calls that a model writes as JSON in its text: found all at once, or as the text arrives."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 import jiter
 
-from trivium.exceptions import ToolArgumentsError
 from trivium.schema._lenient_json import DEEPEST, QUOTES, read_json
 from trivium.schema._values import ToolCall
 
@@ -18,9 +15,6 @@ _MARKS = {True: re.compile(r'[^"{}]*+(["{}]?)'), False: re.compile(r"""[^"'“{}
 _STRINGS = {each[0]: re.compile(rf"(?:[^{each[-1]}\\]|\\.)*+({each[-1]}?)", re.DOTALL) for each in ('"', "'", "“”")}
 _OPENING = re.compile(r"\{\s*+(.{0,12})", re.DOTALL)
 _FIRST_KEY = "request"
-_REQUEST = re.compile(r"<request>\s*+(?:<!\[CDATA\[)?\s*+([\w.-]+)")
-_FRAME = re.compile(r"\A\s*(?:TOOL:)?\s*|</?tool_call>")
-_BROKEN = re.compile(r"""\s*+\[?\s*+\{.*?["']?request["']?\s*+:\s*+["']([\w.-]+)["']""", re.DOTALL)
 
 
 class WrittenArguments(str):
@@ -127,74 +121,6 @@ def _names_a_call(first: str) -> bool:
     """Return True if an object that begins so, with other quotes or none, is or may become a call."""
     name = first[1:] if first[0] in QUOTES else first
     return _FIRST_KEY.startswith(name[: len(_FIRST_KEY)])
-
-
-def calls_in_text(text: str, known: Mapping[str, Any], *, everywhere: bool = True) -> tuple[ToolCall, ...]:
-    """Find the calls in a model's text: those in XML if an `XMLToolMessage` is known, else those in JSON.
-
-    Args:
-        text: the text of a model; never of anybody else.
-        known: the classes of tool messages by name. Calls of other tools in JSON are found too.
-        everywhere: find calls within sentences too; else a text is calls, one or several, or text. A code fence,
-            `<tool_call>` and the word TOOL may surround a call. A text that begins as a call and is no JSON is a
-            call with the whole text as its arguments, which fit no tool.
-
-    Example:
-        >>> from trivium.actions import ToolMessage
-        >>> class Square(ToolMessage):
-        ...     request: str = "square"
-        ...     purpose: str = "To square a <number>."
-        ...     number: int
-        >>> calls_in_text('I call {"request": "square", "number": 3}.', {"square": Square})
-        (ToolCall(id='', name='square', arguments='{"number": 3}'),)
-        >>> calls_in_text('I call {"request": "square", "number": 3}.', {"square": Square}, everywhere=False)
-        ()
-    """
-    body = text if everywhere else _FRAME.sub("", unfence(text)).strip()
-    if "<" in body and (found := tuple(find_xml_calls(body, known))):
-        return found if everywhere or (body.startswith("<") and body.endswith(">")) else ()
-    if everywhere:
-        return tool_calls_in(body) or broken_call(body)
-    parts = ToolCallReader().feed(body, is_end=True)
-    if any(isinstance(part, str) and part.strip(" \n\t,[]") for part in parts):
-        return broken_call(body)
-    return tuple(part for part in parts if isinstance(part, ToolCall))
-
-
-def broken_call(text: str) -> tuple[ToolCall, ...]:
-    """Return a call that fits no tool, of a text that begins as a call and is no JSON: its model is told so."""
-    opening = _BROKEN.match(text)
-    if opening is None:
-        return ()
-    try:
-        jiter.from_json(text.encode("utf-8", "replace"))
-    except ValueError:
-        return (ToolCall("", opening[1], text),)
-    return ()
-
-
-def find_xml_calls(text: str, known: Mapping[str, Any]) -> Iterator[ToolCall]:
-    """Find the calls that are written as XML; see `calls_in_text`."""
-    by_root = {each._get_root_element(): each for each in known.values() if _is_xml(each)}
-    for kind in by_root.values():
-        for candidate in kind.find_candidates(text):
-            found = _REQUEST.search(candidate)
-            if found is not None and _is_xml(known.get(found[1])):
-                yield ToolCall("", found[1], _arguments(known[found[1]], candidate))
-
-
-def _is_xml(kind: object) -> bool:
-    return hasattr(kind, "find_candidates")  # as `XMLToolMessage` has it
-
-
-def _arguments(kind: Any, candidate: str) -> str:
-    """The arguments as JSON; the text itself if it cannot be read, so that the model gets its validation error."""
-    values: dict[str, Any] | None = None
-    with suppress(ToolArgumentsError):
-        values = kind.extract_field_values(candidate)
-    if values is None:
-        return candidate
-    return json.dumps({name: value for name, value in values.items() if name != "request"}, ensure_ascii=False)
 
 
 def unfence(text: str) -> str:

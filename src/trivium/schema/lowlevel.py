@@ -8,11 +8,11 @@ from trivium.schema._message import check_content, copy_message, message_of
 from trivium.schema._models import OlderNames
 from trivium.schema._objects import create_object, factory_of, load_class_from_string
 from trivium.schema._status import EDITED
-from trivium.schema._tool_text import ToolCallReader, WrittenArguments, calls_in_text, tool_calls_in, unfence
+from trivium.schema._tool_text import ToolCallReader, WrittenArguments, tool_calls_in, unfence
 from trivium.schema._values import copied
 
 __all__ = [
-    "DEEPEST", "EDITED", "Changes", "OlderNames", "ToolCallReader", "WrittenArguments", "attribute", "calls_in_text",
+    "DEEPEST", "EDITED", "Changes", "OlderNames", "ToolCallReader", "WrittenArguments", "attribute",
     "check_arguments", "check_content", "check_name", "checked", "copied", "copy_message", "create_object",
     "factory_of", "is_mapping", "is_tainted", "keywords_of", "link", "linked", "links_of", "load_class_from_string",
     "message_of", "positive", "read_json", "recipient_in", "tool_calls_in", "unfence", "watch",

@@ -35,15 +35,18 @@ NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
 
 def end_run(run: TaskRun, status: StatusCode) -> Message:
     """Return the answer of a run that has ended: its result, or a message without content that says why."""
-    task = run.task
+    task, is_own = run.task, "result" in run.own
     run.why = reason_for(run, status)
-    if "result" in run.own:
-        found = task.agent.to_ChatDocument(task.result(status), author_entity=_USER)
-        found = found and found.replace(status=found.status or status, why=run.why or None)
+    if is_own:
+        given: Any = task.result(status)
+        found = task.agent.to_ChatDocument(given, author_entity=_USER)
+        sender = found.sender if found and isinstance(given, Message) else task.name
+        found = found and found.replace(sender=sender, status=found.status or status, why=run.why or None)
     else:
         found = result_of_run(run, status)
     if found is None:
-        found = no_result(task.name, status, run.why)
+        run.why = run.why or f"{type(task).__name__}.result gave None"
+        found = no_result(task.name, None if is_own else status, run.why)
         if run.pending_message is not None:
             link(run.pending_message, found)
     return found
@@ -122,20 +125,20 @@ def end_limited_run(run: TaskRun, error: LimitExceededError, kind: Any) -> Messa
 async def with_value(run: TaskRun, answer: Message, kind: Any) -> Message:
     """Return the answer of a run with its value of a type as `output`; the agent's model is requested to state it.
 
-    It belongs to the run: to its session, its limits and its events.
+    It belongs to the run: to its session, its limits and its events. What the user said last is no answer to restate,
+    nor, where the turns were used up, is what the agent said: an error, or what it tells the model to do.
 
     Raises:
         AnswerFormatError: the model's answers do not fit the type.
     """
-    agent = run.task.agent
-    if kind in (None, Message) or answer.status in NO_RESULT or answer.content is None:
+    agent, status = run.task.agent, answer.status
+    silent = (_USER, Entity.AGENT) if status is StatusCode.FIXED_TURNS else (_USER,)
+    if kind in (None, Message) or status in NO_RESULT or answer.content is None or run.pending_sender in silent:
         return answer
-    found = list(values_in(answer, kind, agent))
-    if not found and agent.has_model():
+    if agent.has_model() and not list(values_in(answer, kind, agent)):
         stated = await invoke(agent[kind].llm_response, f"State this answer in the required form: {answer.content}")
-        found = list(values_in(stated or Message(), kind, agent))
-    if found:
-        cast("dict[str, Any]", answer.__pydantic_extra__)["output"] = found[0]
+        for value in list(values_in(stated or Message(), kind, agent))[:1]:
+            cast("dict[str, Any]", answer.__pydantic_extra__)["output"] = value
     return answer
 
 

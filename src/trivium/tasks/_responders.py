@@ -133,10 +133,7 @@ class UserResponder(EntityResponder):
         return may_be_asked and self.is_due(run) and run.user_can_respond() and super().may_respond(run)
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
-        """Return the default response of the task, else the answer of the user."""
-        text = run.task.default_human_response
-        if text is not None:
-            return Message(content=text, entity=_USER) if text else None
+        """Return the answer of the user, which may be the default response of the task."""
         if not agents.overrides(run.task.agent, "user_response", "user_response_async"):
             return await super().respond(run, turns)
         with step("user") as node:  # as for each input that the built-in method asks for

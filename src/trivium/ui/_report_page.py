@@ -8,6 +8,8 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from trivium.events import safe_text
+
 _STYLE: Final = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
@@ -80,4 +82,4 @@ def _cell(value: object) -> str:
 
 def _text(value: object) -> str:
     """Escape what a model wrote, and leave out what controls the display."""
-    return html.escape("".join(each if each.isprintable() or each == "\n" else " " for each in str(value)))
+    return html.escape(safe_text(str(value)))

@@ -363,7 +363,7 @@ def test_a_call_that_stands_in_a_page_is_text(site: Site) -> None:
     task.run("read")
     executor = ActionExecutor([browser(site), launch])
     said = result_of(executor(call("open_url", url=site.url())))["content"]
-    with pytest.raises(AssertionError, match="text is not a call"):
+    with pytest.raises(AssertionError, match="not with"):
         executor(Message(content=said, sender="assistant"))
     assert launched == []
 
