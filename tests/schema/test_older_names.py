@@ -27,11 +27,13 @@ def test_a_turn_is_printed_remembered_and_dumped_as_documented(capsys: pytest.Ca
     assert agent.memory is not None
     print(agent.memory.get_memory())
     print(agent.state_dict()["memory"])
+    rest = "None, extra_info=None, type=None, receiver=None, stream_state=<AgentStatusCode.END: 0>)"
     keys = "'formatted': None, 'extra_info': None, 'type': None, 'receiver': None, 'stream_state': "
     assert capsys.readouterr().out.splitlines() == [
         "content='急' sender='Agent' formatted=None extra_info=None type=None receiver=None "
         "stream_state=<AgentStatusCode.END: 0>",
-        "[AgentMessage(content='今天天气情况'), AgentMessage(content='急', sender='Agent')]",
+        f"[AgentMessage(content='今天天气情况', sender='user', formatted={rest}, "
+        f"AgentMessage(content='急', sender='Agent', formatted={rest}]",
         f"[{{'content': '今天天气情况', 'sender': 'user', {keys}<AgentStatusCode.END: 0>}}, "
         f"{{'content': '急', 'sender': 'Agent', {keys}<AgentStatusCode.END: 0>}}]",
     ]

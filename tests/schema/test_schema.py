@@ -80,28 +80,6 @@ def test_a_message_shows_its_seven_fields_as_documented():
     assert Message().sender == "user"
 
 
-class OnTwoLines:
-    def __repr__(self) -> str:
-        return "one\ntwo"
-
-
-@pytest.mark.parametrize(
-    ("values", "shown"),
-    [
-        ({}, ""),
-        ({"content": "hi", "sender": "user"}, "content='hi'"),
-        (
-            {"content": "a\nb", "sender": "Ada", "entity": "LLM"},
-            r"content='a\nb', sender='Ada', entity=<Entity.LLM: 'LLM'>",
-        ),
-        ({"content": "x" * 5_000, "type": "t"}, f"content='{'x' * 199}…, type='t'"),
-        ({"formatted": OnTwoLines()}, "formatted=one two"),
-    ],
-)
-def test_a_repr_is_one_short_line_of_what_was_given(values: dict[str, Any], shown: str):
-    assert repr(Message(**values)) == f"AgentMessage({shown})"
-
-
 @given(message_values)
 def test_others_are_shown_only_where_they_are_set(values: dict[str, Any]):
     message = Message(**values)

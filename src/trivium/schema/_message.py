@@ -79,8 +79,7 @@ class Message(ChatDocumentForm, OlderNames):
     """A message between modules.
 
     The seven fields are always there; the others (`MessageExtra`) are given by keyword, read as attributes,
-    and appear in texts and dumps only when they are set. `repr` leaves out what is at its default, and cuts values of
-    more than 200 characters.
+    and appear in `repr` and dumps only when they are set.
 
     Args:
         content: text, or a tool call for an executor, or any value.
@@ -93,7 +92,8 @@ class Message(ChatDocumentForm, OlderNames):
 
     Example:
         >>> Message(content="hi")
-        AgentMessage(content='hi')
+        AgentMessage(content='hi', sender='user', formatted=None, extra_info=None, type=None, receiver=None, \
+stream_state=<AgentStatusCode.END: 0>)
     """
 
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
@@ -364,10 +364,8 @@ class Message(ChatDocumentForm, OlderNames):
         extra = cast("dict[str, Any]", self.__pydantic_extra__)
         return {**extra, "metadata": self.metadata.own_values()} if "metadata" in extra else {"metadata": {}, **extra}
 
-    def __repr__(self) -> str:
-        texts = {name: repr(value).replace("\n", " ") for name, value in self.__repr_args__() if name}
-        own = ((name, text) for name, text in texts.items() if text != repr(_FIELDS.get(name, ...)))
-        return f"AgentMessage({', '.join(f'{name}={text:.200}' + '…' * (len(text) > 200) for name, text in own)})"
+    def __repr_name__(self) -> str:
+        return "AgentMessage"
 
     def __class_getitem__(cls, output: Any) -> builtins.type[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Return the class itself: `Answer[T]` says to type checkers alone which type `output` has."""

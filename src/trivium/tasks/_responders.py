@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import trivium.agents.lowlevel as agents
 from trivium.agents import UserInputEvent
-from trivium.commander.lowlevel import emit, invoke, is_blocking, step
+from trivium.commander.lowlevel import change_scope, current, emit, invoke, is_blocking, scope_of, step
 from trivium.exceptions import ConfigurationError, UnknownResponderError
 from trivium.module import Module
 from trivium.schema import Entity, Message, ToolCall
@@ -134,6 +134,10 @@ class UserResponder(EntityResponder):
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the answer of the user, which may be the default response of the task."""
+        if (node := current.get()) is None or scope_of(node).task_run is not run:
+            with step("user") as node:  # a step by hand: the agent finds its task by the scope of its call
+                change_scope(node, task_run=run)
+                return await super().respond(run, turns)
         if not agents.overrides(run.task.agent, "user_response", "user_response_async"):
             return await super().respond(run, turns)
         with step("user") as node:  # as for each input that the built-in method asks for
