@@ -60,7 +60,8 @@ max_bytes 1000
 A separate process reads PDF, images, Office and compressed files, and other files of more than 1 MiB that are not read
 in parts. It ends when its time is over, and on Linux the kernel bounds its memory. Each page of a scan has the time and
 the memory for itself. The unpacked content of an archive is measured, whatever size the archive states; archives within
-archives are not opened.
+archives are not opened. The files attached to an e-mail are read one by one, each within these limits; what reaches one
+is left out, and named by a warning in the log.
 
 The program's own data has no limit: prompts and templates, settings, caches, cassettes, stored sessions, and the
 catalogue of models.

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from email.message import EmailMessage
 from io import StringIO
 from pathlib import Path
 from threading import Event
@@ -14,10 +15,11 @@ from typing import Any
 import pytest
 
 from _signals import press_ctrl_c
+from parsing.test_scans import page_image
 from trivium.cli._app import run
 
 from ._chat_server import HOLD, ChatAnswers
-from ._command import Command, Ended
+from ._command import Command, Ended, needs_program
 
 LEASE = "Lease of the flat.\n\nThe rent is 950 EUR.\nPets are allowed.\n"
 ANSWER = "The rent is 950 EUR [2]."
@@ -74,6 +76,22 @@ def test_json_has_the_quotes_too(trivium: Command):
     (citation,) = record["citations"]
     assert (citation["source"], citation["line"]) == (str(trivium.folder / "lease.txt"), 3)
     assert citation["quote"] == "The rent is 950 EUR."
+
+
+@pytest.mark.parametrize("place", ["flat.eml", "-"])
+def test_an_attached_file_is_cited_by_its_name(trivium: Command, place: str):
+    message = EmailMessage()
+    message["From"], message["Subject"] = "ada@example.org", "Our flat"
+    message.set_content("See the file.\n")
+    message.add_attachment(LEASE, filename="lease.txt")
+    (trivium.folder / "flat.eml").write_bytes(message.as_bytes())
+    with (trivium.folder / "flat.eml").open() as stdin:
+        ended = ask(
+            trivium, place, "How much is the rent?", "--json", answers=["The rent is 950 EUR [5]."], stdin=stdin
+        )
+    (citation,) = ended.records[0]["citations"]
+    assert (citation["attachment"], citation["line"], citation["quote"]) == ("lease.txt", 3, "The rent is 950 EUR.")
+    assert citation["place"].endswith(f"{place}, attachment lease.txt, line 3")
 
 
 @pytest.mark.parametrize("json", [(), ("--json",)])
@@ -309,6 +327,7 @@ def test_empty_standard_input_is_called_by_its_name(trivium: Command):
         (("lease.txt", "What?", "--embedding", "openai:x"), 2, "set TRIVIUM_API_KEY or OPENAI_API_KEY"),
         (("lease.txt", "What?", "--model", "scripted:none.json"), 2, "the script none.json cannot be read"),
         (("lease.txt", "What?", "-k", "0"), 2, "-k"),
+        (("lease.txt", "What?", "--encoding", "x"), 2, "'x' is no encoding of texts: give one of Python's"),
     ],
 )
 def test_what_is_wrong_is_one_line(trivium: Command, arguments: tuple[str, ...], status: int, said: str):
@@ -325,6 +344,32 @@ def test_what_is_wrong_is_one_line(trivium: Command, arguments: tuple[str, ...],
     assert "api_key=" not in ended.error
 
 
+def test_images_in_a_folder_are_read_and_photos_without_text_are_no_errors(trivium: Command):
+    needs_program("tesseract", "tesseract-ocr")
+    (trivium.folder / "scans").mkdir()
+    for name, placed in ("lease.png", [(60.0, 700.0, "The rent is 950 EUR.")]), ("photo.jpg", []):
+        page_image(placed).save(trivium.folder / "scans" / name, dpi=(200, 200))
+    ended = ask(trivium, "scans", "How much is the rent?", answers=["The rent is 950 EUR [1]."])
+    assert ended == (0, "The rent is 950 EUR [1].\n\n[1] scans/lease.png, page 1, line 1  The rent is 950 EUR.\n", "")
+
+
+def test_patterns_choose_files_of_folders_and_the_cache_knows_which(trivium: Command):
+    for options, place in (("--include", "ada*"), "letters/ada.txt"), (("--exclude", "ada*"), "letters/bob.txt"):
+        ended = ask(trivium, "letters", "Who pays?", *options, "--json", answers=["DO-NOT-KNOW"])
+        found = [each["place"] for each in ended.records[0]["nearest"]]
+        assert found[0].endswith(f"{place}:1")
+        assert not any("ada.txt" in each for each in found[1:])
+
+
+@pytest.mark.parametrize("place", ["polish.txt", "."])
+def test_the_encoding_of_texts_can_be_named(trivium: Command, place: str):
+    (trivium.folder / "polish.txt").write_bytes("Czynsz: 950 zł.\n".encode("cp852"))
+    for encoding, sign in ("cp1250", "z"), ("cp852", "zł"):  # another encoding is another text
+        options = ("--encoding", encoding, "--include", "polish.txt", "--json")
+        ended = ask(trivium, place, "Ile wynosi czynsz?", *options, answers=["Czynsz: 950 [1]."])
+        assert (sign in str(ended.records[0]), "zł" in str(ended.records[0])) == (True, sign == "zł")
+
+
 def test_a_file_that_cannot_be_read_is_reported_and_left_out(trivium: Command):
     (trivium.folder / "letters" / "bad.txt").write_bytes(os.urandom(3000))
     ended = ask(trivium, "letters", "What does Ada pay?", answers=["Ada pays EUR 900."])
@@ -339,11 +384,14 @@ def test_a_file_that_cannot_be_read_is_reported_and_left_out(trivium: Command):
     ("name", "said"),
     [
         ("old.doc", "old: nothing there can be read; 1 skipped (.doc): save these documents as PDF, DOCX or text"),
-        ("scan.png", "1 skipped (.png): save these documents as PDF, DOCX or text, and name images one by one\n"),
+        ("scan.png", "note: 1 image in folders cannot be read: install tesseract-ocr\n"),
         ("blank.txt", "old: nothing there can be read\n"),
     ],
 )
-def test_a_folder_without_text_is_reported_with_what_was_skipped(trivium: Command, name: str, said: str):
+def test_a_folder_without_text_is_reported_with_what_was_skipped(
+    trivium: Command, monkeypatch: pytest.MonkeyPatch, name: str, said: str
+):
+    monkeypatch.setenv("PATH", "")
     (trivium.folder / "old").mkdir()
     (trivium.folder / "old" / name).write_text(" ")
     ended = ask(trivium, "old", "What?")
@@ -396,6 +444,14 @@ def test_a_conversation_about_documents(trivium: Command):
     place = trivium.folder / "lease.txt"
     assert ended.out == (f"The rent is 950 EUR [1].\n\n[1] {place}:3\nPets are allowed [1].\n\n[1] {place}:4\n")
     assert ended.status == 0
+
+
+def test_the_encoding_of_documents_of_a_conversation_can_be_named(trivium: Command):
+    (trivium.folder / "polish.txt").write_bytes("Czynsz: 950 zł.\n".encode("cp852"))
+    options = ("--docs", "polish.txt", "--encoding", "cp852", "--json")
+    ended = chat(trivium, "Ile wynosi czynsz?\n", *options, answers=["Czynsz: 950 zł [1]."])
+    events = {each["event"]: each for each in ended.records}
+    assert events["citations"]["citations"][0]["quote"] == "Czynsz: 950 zł."
 
 
 def test_a_conversation_in_json_lines(trivium: Command):

@@ -12,6 +12,7 @@ import pytest
 from _http_server import PageServer
 from trivium.actions.web import Fetcher
 from trivium.cli._knowledge import fill_store, find_places
+from trivium.cli._sources import ReadOptions
 from trivium.knowledge import Library, SQLiteStore, SQLiteStoreConfig
 
 from ._command import Command, Ended
@@ -75,15 +76,32 @@ def test_what_is_gone_is_told_and_pruned(trivium: Command, folder: Path):
     assert data["skipped"] == {str(folder / "old.doc"): "its suffix is that of a binary file"}
 
 
+def test_patterns_choose_files_and_what_they_leave_out_is_pruned(trivium: Command, folder: Path):
+    lease, pets = str(folder / "lease.txt"), str(folder / "pets.md")
+    assert json.loads(ingest(trivium, "handbook", "--include", "*.txt", "--json").out)["added"] == [lease]
+    assert json.loads(ingest(trivium, "handbook", "--exclude", "*.txt", "--json").out)["added"] == [pets]
+    ended = ingest(trivium, "handbook", "--exclude", "*.txt", "--prune", "--json")
+    assert (ended.err, json.loads(ended.out)["dropped"]) == ("", [lease])
+
+
+def test_another_encoding_is_another_text(trivium: Command, folder: Path):
+    (folder / "polish.txt").write_bytes("Czynsz: 950 zł.\n".encode("cp852"))
+    ingest(trivium, "handbook", "--encoding", "cp1250")
+    ended = ingest(trivium, "handbook", "--encoding", "cp852", "--json")
+    assert len(json.loads(ended.out)["updated"]) == 3
+    with SQLiteStore(SQLiteStoreConfig(storage_path=str(trivium.folder / "team.db"), embedding=None)) as store:
+        assert "Czynsz: 950 zł." in [hit.chunk.content for hit in store.full_text("Czynsz") or ()]
+
+
 def test_a_page_that_no_longer_exists_is_told_where_it_is_removed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     with PageServer() as pages, SQLiteStore(SQLiteStoreConfig(embedding=None)) as store:
         monkeypatch.setattr("trivium.actions.web.Fetcher", partial(Fetcher, allowed_hosts=[pages.host]))
         page = find_places([f"{pages.url}/page"])
-        assert fill_store(Library(store), page, 1 << 20, 15, prune=True).added == [*page.paths]
+        assert fill_store(Library(store), page, ReadOptions(1 << 20), prune=True).added == [*page.paths]
         pages.status = 404
-        assert fill_store(Library(store), page, 1 << 20, 15, prune=True).dropped == [*page.paths]
+        assert fill_store(Library(store), page, ReadOptions(1 << 20), prune=True).dropped == [*page.paths]
         assert capsys.readouterr().err == f"error: {pages.url}/page: it no longer exists\n"
 
 

@@ -7,9 +7,12 @@ import json
 import os
 import re
 import subprocess
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
+
+from parsing._pdf import pdf
 
 from ._command import FIELDS, Command, script_of
 from ._server import ModelServer
@@ -54,6 +57,46 @@ def test_csv_on_a_pipe(trivium: Command):
     rows = list(csv.reader(trivium.extract("letters/ada.txt", "--format", "csv").out.splitlines()))
     assert rows[0][:3] == ["source", "tenant", "tenant_page"]
     assert rows[1][:2] == ["letters/ada.txt", "Ada"]
+
+
+def test_a_value_of_an_attached_file_names_it(trivium: Command):
+    message = EmailMessage()
+    message["From"], message["Subject"] = "shop@example.org", "Your invoice"
+    message.set_content("Hello\n")
+    message.add_attachment(
+        pdf([["Hello"], ["Ada pays EUR 900 since 2024-05-01."]]), "application", "pdf", filename="a.pdf"
+    )
+    (trivium.folder / "order.eml").write_bytes(message.as_bytes())
+    arguments = ("order.eml", "--report", "out.html")
+    (record,) = trivium.extract(*arguments).records
+    places = [(each["attachment"], each["page"], each["line"]) for each in record["fields"].values()]
+    assert places == [("a.pdf", 2, 1)] * 3
+    assert "attachment a.pdf, page 2, line 1" in (trivium.folder / "out.html").read_text()
+    for _ in range(2):  # the second reads what the first wrote
+        trivium.extract(*arguments, "--output", "out.csv")
+        (row,) = csv.DictReader((trivium.folder / "out.csv").read_text().splitlines())
+        assert (row["rent"], row["rent_attachment"], row["rent_page"]) == ("900", "a.pdf", "2")
+    shown = " ".join(trivium.extract("order.eml", "--format", "table").out.split())
+    assert "attachment a.pdf, page 2, line 1" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "documents"),
+    [
+        (("--include", "ada.*", "--include", "cyd.*"), ["ada", "cyd"]),
+        (("--include", "*.txt", "--exclude", "[a-b]*"), ["cyd"]),
+        (("--exclude", "letters/"), ["ada", "bob", "cyd"]),
+    ],
+)
+def test_patterns_choose_files_of_folders(trivium: Command, options: tuple[str, ...], documents: list[str]):
+    ended = trivium.extract("letters", *options)
+    assert sorted(Path(each["source"]).stem for each in ended.records) == documents
+
+
+def test_patterns_that_choose_nothing_are_said(trivium: Command):
+    ended = trivium.extract("letters", "--include", "*.pdf")
+    assert ended.status == 1
+    assert "letters: there is no document in this folder that --include and --exclude choose" in ended.err
 
 
 def test_a_table_on_a_pipe_has_no_colours(trivium: Command):

@@ -224,13 +224,16 @@ def test_mail_with_crlf_and_utf8_headers(tmp_path: Path) -> None:
     assert read_mail(tmp_path, data).content == f"{HEADERS}\nGrüße,\nJörg\n"
 
 
-def test_plain_text_is_preferred_and_attachments_are_named(tmp_path: Path) -> None:
+def test_plain_text_is_preferred_and_attachments_are_named_and_read(tmp_path: Path) -> None:
     message = mail("plain\n")
     message.add_alternative("<p>rich", subtype="html")
     message.add_attachment(b"\0", maintype="application", subtype="pdf", filename="Übersicht 1.pdf")
-    message.add_attachment("not shown", filename="notes.txt")
+    message.add_attachment("shown\n", filename="notes.txt")
     text = read_mail(tmp_path, message.as_bytes()).content
-    assert text == f"{HEADERS}\nplain\n\nAttachment: Übersicht 1.pdf\nAttachment: notes.txt\n"
+    assert (
+        text
+        == f"{HEADERS}\nplain\n\nAttachment: Übersicht 1.pdf\nAttachment: notes.txt\n\nAttachment: notes.txt\nshown\n"
+    )
 
 
 def test_html_mail_becomes_text(tmp_path: Path) -> None:
@@ -261,7 +264,7 @@ def test_the_first_message_of_a_mailbox(tmp_path: Path, name: str) -> None:
         (b"Content-Type: text/plain; charset=nonsense\n\nJ\xf6rg", "Jörg\n"),
         (b"Content-Type: text/plain; charset*=''%\n\nhi", "hi\n"),
         (b"Content-Type: multipart/mixed; boundary=x\n\n--x\n\ncut", "cut\n"),
-        (b"Content-Type: image/png\n\nabc", "Attachment: (image/png)\n"),
+        (b"Content-Type: image/png\nContent-Transfer-Encoding: base64\n\nAAA=", "Attachment: (image/png)\n"),
         (b"no header at all\n", "no header at all\n"),
     ],
 )

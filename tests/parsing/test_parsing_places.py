@@ -16,7 +16,7 @@ TEXTS = st.text(alphabet="a\n \f", max_size=60)
 @given(TEXTS, st.data())
 def test_lines_agree_with_a_naive_count(text: str, data: st.DataObject) -> None:
     offset = data.draw(st.integers(0, len(text)))
-    assert locate(Document(content=text), offset) == (None, text[:offset].count("\n") + 1)
+    assert locate(Document(content=text), offset) == Place(None, text[:offset].count("\n") + 1)
 
 
 @given(st.lists(TEXTS.map(lambda text: text + "\n\n"), min_size=1, max_size=6), st.data())
@@ -47,3 +47,4 @@ def test_an_offset_outside_the_text_is_an_error(offset: int) -> None:
 
 def test_places_read_well() -> None:
     assert (str(Place(None, 3)), str(Place(2, 3))) == ("line 3", "page 2, line 3")
+    assert str(Place(2, 3, "a.pdf")) == "attachment a.pdf, page 2, line 3"

@@ -146,7 +146,7 @@ def test_lines_of_a_message() -> None:
         b'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\npreamble\n--b\nContent-Type: text/plain\n'
         b"Content-Transfer-Encoding: quoted-printable\n\nThe rent is=\n 950 EUR.\n\nBye\n--b\n"
         b"Content-Type: text/html\n\n<p>In\n<b>May</b>\n--b\nContent-Type: image/png\n"
-        b'Content-Disposition: attachment; filename="plan.png"\n\nAAAA\n--b--\n'
+        b'Content-Disposition: attachment; filename="plan.png"\n\n\0\0\n--b--\n'
     )
     found = document(data, ".eml")
     assert found.content == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trivium.exceptions import DocumentTooLargeError, EmptyDocumentError, UnreadableDocumentError
+from trivium.exceptions import ConfigurationError, DocumentTooLargeError, EmptyDocumentError, UnreadableDocumentError
 from trivium.parsing import Locator, read_parts
 from trivium.parsing.formats import _streaming
 from trivium.schema import Document
@@ -113,6 +114,23 @@ def test_a_blank_file_has_no_parts(data: bytes) -> None:
 def test_an_empty_file_of_a_binary_format_is_a_broken_one(name: str) -> None:
     with pytest.raises(EmptyDocumentError):
         parts(b"", name, 1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark", "named"),
+    [("cp852", b"", "cp852"), ("cp932", b"", "cp932"), ("utf-8", b"", "utf-8"), ("utf-8", codecs.BOM_UTF8, "cp852")],
+)
+def test_the_encoding_of_a_long_text_can_be_named(
+    caplog: pytest.LogCaptureFixture, encoding: str, mark: bytes, named: str
+) -> None:
+    line = "家賃は九五〇です。\n" if encoding == "cp932" else "Czynsz wynosi 950 złotych, świętość.\n"
+    data = mark + line.encode(encoding) * 60_000
+    found = list(read_parts(io.BytesIO(data), "a.log", encoding=named))
+    assert len(found) > 1
+    assert "".join(part.content for part in found) == line * 60_000
+    assert not caplog.text
+    with pytest.raises(ConfigurationError, match="is no encoding of texts"):
+        list(read_parts(io.BytesIO(data), "a.log", encoding="x"))
 
 
 _READ = """

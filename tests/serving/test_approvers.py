@@ -72,6 +72,14 @@ def test_approvers_see_what_waits_and_may_do_nothing_else_with_runs_of_others():
         run, digest = asked(ada)
         assert [each["id"] for each in clerk.get("/ui/approvals").json()["runs"]] == [run]
         assert [each.get("/ui/approvals").json()["runs"] for each in (ada, bob)] == [[], []]
+        assert [each.get("/ui/about").json()["deciders"] for each in (ada, clerk)] == [["clerk"], []]
+        later, _ = asked(bob)
+        (first, second) = clerk.get("/approvals").json()["approvals"]
+        assert [(each["run"], each["user"]) for each in (first, second)] == [(run, "ada"), (later, "bob")]
+        told = {"model": "shop", "session_id": run, "message": "buy a chair", "digest": digest, "name": "pay"}
+        assert {**first, **told, "arguments": {"amount": 3}} == first
+        assert first["asked"] <= second["asked"]
+        assert [each.get("/approvals").json() for each in (ada, bob)] == [{"approvals": []}] * 2
         assert clerk.get(f"/runs/{run}").json()["approvals"][0]["digest"] == digest
         assert by_ui(clerk, run, digest).json()["id"] == run
         assert outcome(ada, run) == "You said 1."
@@ -87,6 +95,8 @@ def test_without_approvers_each_user_decides_on_their_own():
     with serving(token=USERS) as client, people(client, *USERS.values()) as [ada, bob, _]:
         run, digest = asked(ada)
         assert by_runs(bob, run, digest).status_code == 404
+        assert [each["run"] for each in ada.get("/approvals").json()["approvals"]] == [run]
+        assert bob.get("/approvals").json() == {"approvals": []}
         approve_all(ada, run)
         assert outcome(ada, run) == "You said 1."
 

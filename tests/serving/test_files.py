@@ -5,17 +5,18 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from serving._served import make_shop, serving
+from serving._served import people, serving
 from trivium import Agent, Message
 from trivium.distributed import HTTPAgentClient
-from trivium.exceptions import RemoteAgentError
 from trivium.llms import Request
 from trivium.schema import FileAttachment, Usage
 from trivium.serving import AgentServer
+from trivium.serving._store import RunRequest, RunStore
 from trivium.testing import ScriptedModel
 
 IMAGE, PDF = (base64.b64encode(each).decode() for each in (b"picture", b"%PDF-1.4"))
@@ -70,7 +71,20 @@ def a2a(text: str) -> tuple[str, Any]:
     return "/a2a", {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
 
 
-@pytest.mark.parametrize("ask", [responses, chat, ag_ui, ai_sdk, a2a])
+def own(path: str) -> Callable[[str], tuple[str, Any]]:
+    """A request in our own form."""
+
+    def ask(text: str) -> tuple[str, Any]:
+        files = [
+            {"content": IMAGE, "mime_type": "image/png"}, {"url": ELSEWHERE, "mime_type": "image/png"},
+            {"content": PDF, "mime_type": "application/pdf", "filename": "a.pdf"},
+        ]  # fmt: skip
+        return path, {"message": {"content": text, "files": files}, "stream": True}
+
+    return ask
+
+
+@pytest.mark.parametrize("ask", [responses, chat, ag_ui, ai_sdk, a2a, own("/runs"), own("/chat_completion")])
 def test_files_reach_the_model(ask: Callable[[str], tuple[str, Any]]):
     seen = list[Request]()
 
@@ -105,7 +119,7 @@ def test_what_is_no_file_is_refused_before_the_run(ask: Any):
 
 
 @pytest.mark.parametrize("path", ["/runs", "/chat_completion"])
-@pytest.mark.parametrize("key", ["files", "attachments", "images", "role"])
+@pytest.mark.parametrize("key", ["attachments", "images", "role"])
 def test_what_nothing_reads_of_a_message_is_refused(path: str, key: str):
     with serving() as client:
         said = {"content": "Look at this", "sender": "ada", "receiver": None, key: [{"url": ELSEWHERE}]}
@@ -113,13 +127,71 @@ def test_what_nothing_reads_of_a_message_is_refused(path: str, key: str):
             refused = client.post(path, json={"message": message})
             assert refused.status_code == 422
             assert f"'{key}' is no key of a message here; there are content," in refused.json()["error"]["message"]
-            assert "files go by /v1" in refused.json()["error"]["message"]
 
 
-def test_a_client_of_this_program_is_told_that_its_file_is_not_taken():
-    with AgentServer(make_shop(), token="right-token", port=0) as server:
+@pytest.mark.parametrize(
+    "file",
+    [
+        "a.png", {}, {"content": "~"}, {"content": IMAGE, "path": "/etc/passwd"}, {"content": 1},
+        {"url": "file:///etc/passwd", "mime_type": "image/png"}, {"url": ELSEWHERE, "mime_type": "text/html"},
+        {"url": ELSEWHERE.replace("https:", "http:"), "mime_type": "image/png"},
+    ],
+)  # fmt: skip
+def test_what_is_no_file_of_a_message_is_refused(file: object):
+    with serving() as client:
+        refused = client.post("/runs", json={"message": {"content": "Look", "files": [file]}})
+        assert refused.status_code == 422
+        assert "a file has its bytes in base64 as content" in refused.json()["error"]["message"]
+        assert client.get("/runs").json() == {"runs": []}
+
+
+def test_a_file_of_a_client_of_this_program_reaches_the_model_there():
+    seen = list[Request]()
+
+    def answer(request: Request) -> str:
+        seen.append(request)
+        return "seen"
+
+    with AgentServer(Agent(ScriptedModel(answer), name="clerk"), token="right-token", port=0) as server:
         client = HTTPAgentClient(port=server.port, token="right-token")
         file = FileAttachment.from_bytes(b"picture", filename="a.png")
-        with pytest.raises(RemoteAgentError, match="'files' is no key of a message here"):
-            client(Message(content="Look at this", files=[file]))
-        assert client(Message(content="hi", usage=Usage(1, 2), attachments=[3])).content == "You said 1."
+        assert client(Message(content="Look at this", files=[file])).content == "seen"
+        assert client(Message(content="hi", usage=Usage(1, 2), attachments=[3])).content == "seen"
+    assert IMAGE_URL in json.dumps(seen[0].messages)
+
+
+@pytest.mark.parametrize("ask", [own("/runs"), responses])
+def test_lists_name_the_files_of_a_run_and_leave_out_what_is_in_them(ask: Callable[[str], tuple[str, Any]]):
+    agent = Agent(ScriptedModel(["seen"]), name="clerk")
+    with (
+        serving(agent, token={"ada": "a-token", "bob": "b-token"}) as client,
+        people(client, "a-token", "b-token") as [ada, bob],
+    ):
+        path, body = ask("What is it?")
+        assert "seen" in ada.post(path, json=body).text
+        (run,) = ada.get("/ui/runs").json()["runs"]
+        kinds = [("image/png", None), ("image/", None), ("application/pdf", "a.pdf")]
+        for (kind, name), file in zip(kinds, run["files"], strict=True):
+            assert file["mime_type"].startswith(kind)
+            assert (file["filename"], file.keys()) == (name, {"filename", "mime_type"})
+        for listed in ("/ui/runs", "/ui/runs?session=" + run["session"], "/ui/run?id=" + run["id"]):
+            assert PDF not in ada.get(listed).text
+        found = ada.get("/ui/file", params={"id": run["id"], "at": 2}).json()
+        assert found == {"content": PDF, "mime_type": "application/pdf", "filename": "a.pdf"}
+        for client_, at in ((ada, 3), (bob, 0)):
+            assert client_.get("/ui/file", params={"id": run["id"], "at": at}).status_code == 404
+
+
+def test_of_a_list_of_runs_the_store_reads_no_files():
+    said = {"content": "Look", "files": [{"content": IMAGE, "mime_type": "image/png"}]}
+    with closing(RunStore()) as store:
+        store.add(
+            RunRequest(id="run_1", owner="ada", name="clerk", session="s", state="paused", body={"messages": said})
+        )
+        for (listed,) in (store.runs_of("ada"), store.runs_of("ada", session="s"), store.paused()):
+            named = {"text": "Look", "files": [{"filename": None, "mime_type": "image/png"}]}
+            assert (listed.said, listed.body) == (named, {})
+        assert store.runs_of("ada", session="other") == []
+        whole = store.find("run_1")
+        assert whole is not None
+        assert whole.files == said["files"]

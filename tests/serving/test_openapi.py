@@ -21,7 +21,7 @@ def test_whatever_is_asked_is_answered_as_described():
         with ask(server.url) as client:
             tried = sum(len(each) for each in client.get("/openapi.json").json()["paths"].values())
     assert f"Tested: {tried}\n" in ran.stdout
-    assert tried == 12
+    assert tried == 13
 
 
 def test_the_numbers_of_a_server():

@@ -37,16 +37,16 @@ def test_the_page_and_its_files_need_no_token_and_load_nothing_else():
         assert "frame-ancestors 'none'" in policy
         assert page.headers["referrer-policy"] == "no-referrer"
         assert page.headers["cache-control"] == "no-cache"
-        style = re.search(r'href="(/ui/files/\w+)/app\.css"', page.text)
+        style = re.search(r'href="\./(ui/files/\w+)/app\.css"', page.text)
         assert style is not None
         kinds = {"app.css": "text/css", "app.js": "text/javascript", "vendor/preact.js": "text/javascript"}
         for name, kind in kinds.items():
-            file = stranger.get(f"{style[1]}/{name}")
+            file = stranger.get(f"/{style[1]}/{name}")
             assert file.headers["content-type"] == f"{kind}; charset=utf-8"
             assert file.headers["cache-control"] == "public, max-age=31536000, immutable"
             assert file.headers["x-content-type-options"] == "nosniff"
         for name in ("none.js", "%2e%2e/_files.py", "vendor/LICENSES.txt"):
-            assert stranger.get(f"{style[1]}/{name}").status_code == 404
+            assert stranger.get(f"/{style[1]}/{name}").status_code == 404
         assert stranger.get("/ui/files/older/app.js").status_code == 404
         for path in ("about", "runs", "run?id=a", "outline?id=a", "node?id=a", "export?id=a", "approvals", "compare"):
             assert stranger.get(f"/ui/{path}").status_code == 401

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+from playwright.sync_api import BrowserContext, expect
 
+from serving._served import ask
 from trivium.serving import AgentServer
+from ui._shop import serving
 from ui.conftest import OpenPage
-from ui.test_runs import run
+from ui.test_runs import run, wait_for
 
 WAITING = "pay waits for your decision"
 WATCH_BUTTONS = """() => {
@@ -45,3 +47,33 @@ def test_a_decision_is_for_the_call_that_was_read(open_page: OpenPage, server: A
     page.get_by_role("button", name="Refuse …").dblclick()
     expect(page.get_by_label("Reason, which the model reads")).to_be_focused()
     assert [each in sent for each, sent in zip(made, decided, strict=False)] == [True, True]
+
+
+def test_who_may_not_decide_is_told_who_does_and_an_approver_sees_enough_to_judge(context: BrowserContext):
+    users = {"ada": "a-token", "clerk": "c-token"}
+    with serving(token=users, approvers=["clerk"], inspectors=["clerk"]) as server:
+        with ask(server.url, "a-token") as ada:
+            made = ada.post("/runs", json={"message": "buy a chair", "session_id": "shopping"}).json()["id"]
+            wait_for(ada, made, "paused")
+        page = context.new_page()
+        page.goto(f"{server.url}/#token=a-token")
+        for view in (f"run/{made}", "chat/shopping"):
+            page.evaluate("view => { location.hash = `#/${view}`; }", view)
+            asked = page.get_by_role("group", name="pay waits for an approver")
+            expect(asked).to_contain_text("Decided by clerk")
+            expect(asked.get_by_role("button")).to_have_count(0)
+        page.get_by_role("link", name="Approvals").click()
+        expect(page.get_by_text("decided by clerk.")).to_be_visible()
+        page.goto(f"{server.url}/#token=c-token")
+        expect(page.get_by_text("There are no runs yet")).to_be_visible()
+        page.get_by_role("link", name="Approvals 1 waiting").press("Enter")
+        asked = page.get_by_role("group", name=WAITING)
+        expect(asked).to_contain_text("Asked for by ada, in shop: buy a chair")
+        expect(asked).to_contain_text("amount3")
+        asked.get_by_role("link", name="shop").press("Enter")  # a run of another user, of which no tree is shown
+        expect(page.get_by_role("heading", name="shop")).to_be_visible()
+        expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+        approve = page.get_by_role("group", name=WAITING).get_by_role("button", name="Approve")
+        expect(approve).to_be_enabled()
+        approve.press("Enter")
+        expect(page.get_by_text("small: paid 3.")).to_be_visible()

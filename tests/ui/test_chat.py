@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page, Route, expect
@@ -22,6 +23,9 @@ WATCH_SHIFTS = """() => {
   new PerformanceObserver((list) => window.shifts.push(...list.getEntries().flatMap(moved)))
     .observe({ type: "layout-shift" });
 }"""
+
+STOPPED = re.compile(r"^\s*Once upon\s*– stopped here\s*its owner has cancelled it\s*$")
+"""What is shown of an answer that was stopped."""
 
 SEEN = """(isSeen) => {
   Object.defineProperty(document, "hidden", { value: !isSeen, configurable: true });
@@ -242,6 +246,8 @@ def test_stop_is_for_what_is_answered_now(open_page: OpenPage, shop: Shop):
     stop.dblclick()
     expect(states).to_have_text(["– cancelled", "◐ running"])
     expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+    kept = page.locator(".turn").first.locator(".agent")
+    expect(kept).to_have_text(STOPPED)
     expect(page.locator(".turn").last.get_by_text("Once upon")).to_be_visible()
     stop.click()
     expect(states).to_have_text(["– cancelled", "– cancelled"])
@@ -256,6 +262,9 @@ def test_stop_is_for_what_is_answered_now(open_page: OpenPage, shop: Shop):
     page.mouse.click(place["x"] + 10, place["y"] + 10)  # as by a double click that is slow
     shop.may_end.set()
     expect(page.get_by_role("log").get_by_text("Once upon a time.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("log").get_by_text("Once upon a time.")).to_be_visible()
+    expect(kept).to_have_text(STOPPED)
 
 
 def test_a_call_is_approved_from_another_tab_and_refused_with_a_reason(open_page: OpenPage):

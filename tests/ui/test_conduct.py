@@ -73,6 +73,9 @@ def views(server: AgentServer, open_page: OpenPage) -> Iterator[tuple[str, Page]
         page.keyboard.press("Escape")
         page.evaluate(go, "#/chat")
         expect(page.get_by_role("heading", name="Earlier conversations")).to_be_visible()
+        files = [{"name": f"{name}.png", "mimeType": "image/png", "buffer": b"-"} for name in ("a", "b" * 80)]
+        page.locator("input[type=file]").set_input_files(files)  # pyright: ignore[reportArgumentType]
+        expect(page.get_by_role("list", name="Files to send").get_by_role("button")).to_have_count(2)
         yield "new-chat", page
         page.evaluate(go, f"#/run/{paused}")
         expect(page.get_by_role("group", name="pay waits for your decision")).to_be_visible()

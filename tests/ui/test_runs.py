@@ -177,6 +177,19 @@ def test_the_tree_of_a_run_that_waits_is_not_asked_for_again_and_again(open_page
     expect(page.get_by_role("row", name="tool:pay").get_by_text("done")).to_have_count(1)
 
 
+def test_a_cancel_that_the_server_did_not_get_says_so(open_page: OpenPage, server: AgentServer):
+    page = open_page(f"#/run/{run(server, 'Please buy a chair', until='paused')}")
+    cancel = page.get_by_role("button", name="Cancel")
+    page.route("**/cancel", lambda route: route.abort())
+    cancel.click()
+    expect(page.get_by_role("alert")).to_contain_text("The server does not answer")
+    page.unroute("**/cancel")
+    cancel.click()
+    expect(page.get_by_role("status").get_by_text("cancelled")).to_be_visible()
+    expect(page.get_by_text("The server does not answer. Is it running?")).to_have_count(0)
+    expect(cancel).to_have_count(0)
+
+
 def test_a_run_of_twenty_thousand_nodes_makes_few_rows_and_is_walked_by_keys(
     open_page: OpenPage, tmp_path: Path, server: AgentServer
 ):

@@ -12,7 +12,7 @@ import typer
 
 from trivium import __version__
 from trivium.cli import end_at_once_if_interrupted
-from trivium.cli._ingest import EMBEDDING, INGEST_EXAMPLES, ingest_command
+from trivium.cli._ingest import EMBEDDING, INGEST_EXAMPLES, Encoding, Exclude, Include, ingest_command
 from trivium.cli._run_commands import (
     COMMANDS,
     EVAL_EXAMPLES,
@@ -245,14 +245,18 @@ def _extract_command(
     max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
     max_scans: Annotated[int, typer.Option(min=0, metavar="N", help="The most pages of a scan that OCR reads.")] = 200,
     languages: Annotated[str | None, _option("Of scans: 'deu+eng'; else those that are seen.", "NAMES")] = None,
-    encoding: Annotated[str, _option("Of texts: cp1250, …; else the declared one, or a guess.", "NAME")] = "",
+    include: Include = None,
+    exclude: Exclude = None,
+    encoding: Encoding = "",
 ) -> int:
     """Extract fields from FILES, and from the files in folders; - is stdin.
 
     Each value is backed by its place in the text, or is empty.
     """
     from trivium.cli import _extract  # each command loads what it needs, and the parser nothing
+    from trivium.cli._sources import ReadOptions
 
+    read = (max_megabytes << 20, max_seconds, encoding, include or (), exclude or (), max_scans)
     options = _extract.ExtractOptions(
         fields=fields,
         schema=schema,
@@ -269,11 +273,7 @@ def _extract_command(
         tries=tries,
         excerpt=excerpt,
         min_confidence=min_confidence,
-        max_megabytes=max_megabytes,
-        max_seconds=max_seconds,
-        max_scans=max_scans,
-        languages=tuple(filter(None, (languages or "").split("+"))),
-        encoding=encoding,
+        reading=ReadOptions(*read, tuple(filter(None, (languages or "").split("+")))),
     )
     return _extract.run_extraction(files, options)
 
@@ -291,11 +291,15 @@ def _ask_command(
     no_store: Annotated[bool, typer.Option("--no-store", help="Do not cache what is read.")] = False,
     wait: Annotated[bool | None, typer.Option("--wait/--no-wait", help=_VECTORS, show_default=False)] = None,
     json: Annotated[bool, typer.Option("--json", help="The answer and its citations as JSON on stdout.")] = False,
+    include: Include = None,
+    exclude: Exclude = None,
+    encoding: Encoding = "",
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
     max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
 ) -> int:
     """Answer a question from FILES, with a citation for each statement."""
     from trivium.cli import _ask
+    from trivium.cli._sources import ReadOptions
 
     options = _ask.AskOptions(
         model=model,
@@ -308,8 +312,7 @@ def _ask_command(
         keep=not no_store,
         wait=wait,
         json=json,
-        max_megabytes=max_megabytes,
-        max_seconds=max_seconds,
+        reading=ReadOptions(max_megabytes << 20, max_seconds, encoding, include or (), exclude or ()),
     )
     return _ask.answer_question(words, options)
 
@@ -370,6 +373,7 @@ def _chat_command(
         list[str] | None, typer.Option("--docs", "--document", metavar="PLACE", help=_DOCS, show_default=False)
     ] = None,
     embedding: Annotated[str, _option(f"For --docs: {EMBEDDING}", "NAME")] = "",
+    encoding: Encoding = "",
     system: Annotated[str | None, _option("The system message of the model.", "TEXT")] = None,
     session: Annotated[Path | None, _option("Keep the conversation in this journal, and continue it.", "FILE")] = None,
     journal: Annotated[str | None, _option("Keep it in one with other runs, named by --session.", "FILE")] = None,
@@ -381,6 +385,7 @@ def _chat_command(
     q, /quit or the end of the input leaves. At a terminal Ctrl-C stops an answer, and /help shows more commands.
     """
     from trivium.cli import _chat
+    from trivium.cli._sources import ReadOptions
 
     options = _chat.ChatOptions(
         model=model,
@@ -388,6 +393,7 @@ def _chat_command(
         tools=tool or (),
         budget=budget,
         docs=docs or (),
+        reading=ReadOptions(encoding=encoding),
         embedding=embedding,
         system=system,
         session=session,

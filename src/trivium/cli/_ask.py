@@ -26,6 +26,7 @@ from trivium.cli._knowledge import (
 )
 from trivium.cli._model import choose_model
 from trivium.cli._screen import bar, in_words, one_line, show_json, stdout, write_line
+from trivium.cli._sources import ReadOptions
 from trivium.cli._words_first import AT_ONCE, ENOUGH, add_vectors, late_chunks, may_be_late
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge import Hit, SQLiteStoreConfig
@@ -37,7 +38,7 @@ from trivium.terminal.lowlevel import safe_text
 DOES_NOT_TELL = 3
 _NEAREST, _LONGEST = 3, 900
 """The passages that are shown where there is no answer, and their characters."""
-_PLACE = ("source", "line", "end_line", "page", "heading")
+_PLACE = ("source", "line", "end_line", "page", "attachment", "heading")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +55,7 @@ class AskOptions:
     keep: bool
     wait: bool | None
     json: bool
-    max_megabytes: int
-    max_seconds: float
+    reading: ReadOptions
 
 
 def answer_question(words: Sequence[str], options: AskOptions) -> int:
@@ -76,8 +76,8 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
     if options.prune and not places.paths:
         raise ConfigurationError("--prune compares a store with folders: put them before the question")
     model, began = choose_model(options.model, options.base_url), time.monotonic()
-    store = choose_store(places, options.embedding, options.store, options.keep)
-    limits, is_own = (options.max_megabytes << 20, options.max_seconds), options.store is None
+    reading, is_own = options.reading, options.store is None
+    store = choose_store(places, reading, options.embedding, options.store, options.keep)
     late = 0
     config = DocChatAgentConfig(llm=model, references=False, no_answer=NOT_TOLD, n_relevant_chunks=options.chunks)
 
@@ -86,14 +86,14 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
 
     def read(store: SQLiteStoreConfig, most: int = options.context, quiet: bool = False) -> DocChatAgent:
         agent = make(store, most)
-        ingest_places(agent, places, *limits, is_own=is_own, prune=is_own or options.prune, quiet=quiet)
+        ingest_places(agent, places, reading, is_own=is_own, prune=is_own or options.prune, quiet=quiet)
         return agent
 
     def run() -> tuple[DocChatAgent, Message]:
         nonlocal late
         agent: DocChatAgent | None = None
         if may_be_late(store, places, is_own):
-            by_words = choose_store(places, "none")
+            by_words = choose_store(places, reading, "none")
             agent = with_repaired_cache(by_words, lambda: read(by_words, AT_ONCE))
             late = late_chunks(agent, make(store))
         if agent is None or late <= ENOUGH:
@@ -116,7 +116,7 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
         write_citations(answer, near)
     sys.stdout.flush()
     if late and (sys.stdout.isatty() if options.wait is None else options.wait):
-        add_vectors(make(store), places, late, limits)
+        add_vectors(make(store), places, late, reading)
     elif late:
         write_line(f"searched by words alone: --wait computes the vectors of {late:,} passages, for the next questions")
     return 0 if answer.found else DOES_NOT_TELL

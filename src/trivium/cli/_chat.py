@@ -17,7 +17,7 @@ from trivium.agents import Agent
 from trivium.cli._model import choose_model
 from trivium.cli._objects_at import failed, import_object
 from trivium.cli._screen import as_error, one_line, write_line
-from trivium.cli._sources import STDIN
+from trivium.cli._sources import STDIN, ReadOptions
 from trivium.commander import EndedEvent, Event
 from trivium.exceptions import ConfigurationError, TriviumError
 from trivium.journal import Journal
@@ -37,8 +37,6 @@ _COMMANDS = {
     "/model": "show the model; /model NAME goes on with another",
     "/docs": "list the documents; /docs PLACE reads another one",
 }
-_MOST_BYTES = 32 << 20
-_READ_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +48,7 @@ class ChatOptions:
     tools: Sequence[str]
     budget: int
     docs: Sequence[str]
+    reading: ReadOptions
     embedding: str
     system: str | None
     session: Path | None
@@ -83,7 +82,7 @@ def run_chat(options: ChatOptions) -> int:
         made = Conversation(agent, str(options.session or "chat"), journal=journal)
     with closing(made) as conversation:
         if terminal is not None:
-            commands = {"/model": _model_of(agent, options), "/docs": _docs_of(agent)}
+            commands = {"/model": _model_of(agent, options), "/docs": _docs_of(agent, options.reading)}
             chat_at_terminal(conversation, terminal, commands=commands)
             return 0
         return FAILED if _chat_on_pipe(conversation, as_json=options.json) else 0
@@ -115,7 +114,7 @@ def _model_of(agent: Agent, options: ChatOptions) -> Callable[[str], str]:
     return change
 
 
-def _docs_of(agent: Agent) -> Callable[[str], str]:
+def _docs_of(agent: Agent, reading: ReadOptions) -> Callable[[str], str]:
     """Return the command that lists the documents, or reads another one."""
 
     def add(place: str) -> str:
@@ -125,7 +124,7 @@ def _docs_of(agent: Agent) -> Callable[[str], str]:
         if not isinstance(agent, DocChatAgent):
             return "there are no documents: leave, and begin with --docs PLACE"
         if place:
-            ingest_places(agent, find_places([place]), _MOST_BYTES, _READ_SECONDS, is_own=True)
+            ingest_places(agent, find_places([place]), reading, is_own=True)
         return "\n".join(f"{display_name(each.source)}: {each.chunks:,} passages" for each in agent.sources())
 
     return add
@@ -149,7 +148,7 @@ def reading_agent(options: ChatOptions, terminal: Terminal | None) -> Agent:
     if str(STDIN) in options.docs:
         raise ConfigurationError("standard input is the conversation: give documents as files")
     places, model = find_places(options.docs), choose_model(options.model, options.base_url)
-    store = choose_store(places, options.embedding)
+    store = choose_store(places, options.reading, options.embedding)
     config = DocChatAgentConfig(llm=model, vecdb=store, max_context=options.budget, no_answer=NOT_TOLD)
     config.references = terminal is None and not options.json
     if options.system is not None:
@@ -158,7 +157,7 @@ def reading_agent(options: ChatOptions, terminal: Terminal | None) -> Agent:
 
     def read() -> DocChatAgent:
         agent = DocChatAgent(config, tools=tools, name=one_line(model.name))
-        ingest_places(agent, places, _MOST_BYTES, _READ_SECONDS, is_own=True)
+        ingest_places(agent, places, options.reading, is_own=True)
         return agent
 
     agent = with_repaired_cache(store, read)

@@ -12,13 +12,13 @@ from trivium.extraction import Field
 Record: TypeAlias = dict[str, Any]
 """A record of `extract_file`: the source, the fields, and the reasons of refusals."""
 
-PLACES = ("page", "line", "quote")
+PLACES = ("page", "line", "quote", "attachment")
 _EMPTY: Mapping[str, Any] = dict.fromkeys(("value", *PLACES))
 _KINDS = {"page": "integer", "line": "integer", "confidence": "number"}
 
 
 class Columns:
-    """The columns of some fields: the source, then value, page, line and quote of each, then the refusals.
+    """The columns of some fields: the source, then the value of each and its place, then the refusals.
 
     Money has the amount in its own column, and the currency in one beside it. A group has the columns of its parts.
     With line items a record has a row for each of them; the other values are in each of these rows, which `row` counts.
@@ -37,7 +37,7 @@ class Columns:
 
     >>> from trivium.extraction import parse_fields
     >>> Columns(parse_fields("rent: money")).names
-    ['source', 'rent', 'rent_currency', 'rent_page', 'rent_line', 'rent_quote', 'refused']
+    ['source', 'rent', 'rent_currency', 'rent_page', 'rent_line', 'rent_quote', 'rent_attachment', 'refused']
     """
 
     def __init__(self, fields: Sequence[Field], *, confidence: bool = False) -> None:

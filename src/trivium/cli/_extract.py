@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from trivium.cli._places import check_places, reserved
 from trivium.cli._records import CSV, JSONLines, Record, RecordFile
 from trivium.cli._report import Report
 from trivium.cli._screen import as_error, bar, one_line, printable, stderr, stdout, write_line
-from trivium.cli._sources import STDIN, find_documents, open_document, read_limits, source_of
+from trivium.cli._sources import STDIN, ReadOptions, find_documents, open_document, source_of
 from trivium.cli._tables import TableFile
 from trivium.cli._tally import Patience, Tally
 from trivium.cli._views import records_view, run_tree
@@ -28,7 +28,7 @@ from trivium.exceptions import ConfigurationError, DocumentError, RunKilledError
 from trivium.extraction import Case, Field, Outcome, extract_files, extraction_task, load_fields, parse_fields
 from trivium.llms import LocalModel, ModelProtocol
 from trivium.observers import RunRecord
-from trivium.parsing import PagedDocument, ReadLimits
+from trivium.parsing import PagedDocument
 from trivium.schema import Document
 
 FAILED, INTERRUPTED = 1, 130
@@ -58,15 +58,7 @@ class ExtractOptions:
     tries: int
     excerpt: int | None
     min_confidence: float | None
-    max_megabytes: int
-    max_seconds: float
-    max_scans: int
-    languages: Sequence[str]
-    encoding: str
-
-    def limits(self) -> ReadLimits:
-        """Return the limits of reading a document."""
-        return replace(read_limits(self.max_megabytes << 20, self.max_seconds), scanned_pages=self.max_scans)
+    reading: ReadOptions
 
     def shape(self) -> _Shape:
         """Return the form of the records on stdout; a file beside it may have another form."""
@@ -93,7 +85,7 @@ def run_extraction(files: Sequence[Path], options: ExtractOptions) -> int:
 def _work(run: _Run, files: Sequence[Path]) -> int:
     options = run.options
     runs = journal_files(run.runs.place) if run.runs is not None else []
-    documents, errors = find_documents(files, [options.output, options.report, *runs])
+    documents, errors = find_documents(files, [options.output, options.report, *runs], options.reading)
     for error in errors:
         run.fail(error, error.source)
     run.tally.counts["folders"] = len(errors)
@@ -272,7 +264,7 @@ class _Run:
             self.target.append(outcome.record)
         self.tally.add(outcome.record)
         if self.report is not None and case is not None:
-            self.report.add(outcome.record, case.document, case.spans(), self.options.limits())
+            self.report.add(outcome.record, case.document, case.spans(), self.options.reading.limits)
         if self.options.shape() != "table":
             self._write(self.form.write(outcome.record))
 
@@ -285,19 +277,11 @@ class _Run:
                     document = self.read(path)
                 except TriviumError:
                     document = None
-                report.add(record, document, {}, self.options.limits())
+                report.add(record, document, {}, self.options.reading.limits)
 
     def read(self, path: Path, on_page: Callable[[int, int], object] | None = None) -> Document:
-        """Read a document within the limits that the user gave."""
-        options = self.options
-        return open_document(
-            path,
-            max_bytes=options.max_megabytes << 20,
-            limits=options.limits(),
-            languages=options.languages,
-            encoding=options.encoding,
-            on_page=on_page,
-        )
+        """Read a document as the user's options say."""
+        return open_document(path, self.options.reading, on_page)
 
     def report_progress(self, outcome: Outcome, done: int, total: int) -> None:
         """Report each finished document, and the time that is left, if no bar is visible and there is a file."""

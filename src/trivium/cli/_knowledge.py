@@ -14,8 +14,8 @@ from rich.style import Style
 from rich.text import Text
 
 from trivium.agents.special import Citation, DocAnswer, DocChatAgent
-from trivium.cli._screen import as_error, bar, one_line, write_line
-from trivium.cli._sources import STDIN, open_document, read_limits
+from trivium.cli._screen import as_error, bar, in_words, one_line, write_line
+from trivium.cli._sources import STDIN, ReadOptions, open_document
 from trivium.commander import Event
 from trivium.exceptions import (
     ConfigurationError,
@@ -34,6 +34,7 @@ from trivium.knowledge import (
     SQLiteStore,
     SQLiteStoreConfig,
 )
+from trivium.knowledge.lowlevel import NO_OCR
 from trivium.llms import ModelStore
 from trivium.parsing.lowlevel import text_type
 from trivium.schema import Message
@@ -82,11 +83,14 @@ def is_url(text: str) -> bool:
     return text.lower().startswith(("http://", "https://"))
 
 
-def choose_store(places: Places, embedding: str, store: Path | None = None, keep: bool = True) -> SQLiteStoreConfig:
+def choose_store(
+    places: Places, reading: ReadOptions, embedding: str, store: Path | None = None, keep: bool = True
+) -> SQLiteStoreConfig:
     """Return the config of the store of some documents: a file in the user's cache for each set of them.
 
     Args:
         places: the documents.
+        reading: how they are read; another choice of files has another store in the cache.
         embedding: the name of the embedding model; "none": no vectors; "": that of the store, else the default of this
             machine.
         store: the file that the user names; None: one in the cache.
@@ -108,7 +112,7 @@ def choose_store(places: Places, embedding: str, store: Path | None = None, keep
     model = None if embedding == "none" else EmbeddingModel.create(embedding)
     if store is not None and not embedding:
         model = _own_embedding(store.expanduser(), model)
-    path = str(store.expanduser()) if store is not None else cache_file(places, model) if keep else None
+    path = str(store.expanduser()) if store is not None else cache_file(places, model, reading) if keep else None
     return SQLiteStoreConfig(storage_path=path or ":memory:", embedding=model)
 
 
@@ -133,7 +137,7 @@ def _cache_folder() -> Path:
     return ModelStore().folder / _FOLDER
 
 
-def cache_file(places: Places, model: EmbeddingModel | None) -> str | None:
+def cache_file(places: Places, model: EmbeddingModel | None, reading: ReadOptions) -> str | None:
     """Return the file of the cache for some documents; None if they cannot be cached."""
     folder = _cache_folder()
     try:
@@ -144,6 +148,8 @@ def cache_file(places: Places, model: EmbeddingModel | None) -> str | None:
     if places.stdin or not places.paths:
         return None
     key = "\0".join([*sorted(places.paths), "" if model is None else model.name])
+    if reading.include or reading.exclude:
+        key += repr((reading.include, reading.exclude))
     return str(folder / f"{sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()[:24]}.db")
 
 
@@ -168,8 +174,7 @@ def with_repaired_cache(store: SQLiteStoreConfig, work: Callable[[], T]) -> T:
 def ingest_places(
     agent: DocChatAgent,
     places: Places,
-    max_bytes: int,
-    seconds: float,
+    reading: ReadOptions,
     *,
     is_own: bool,
     prune: bool = True,
@@ -181,8 +186,7 @@ def ingest_places(
     Args:
         agent: the agent.
         places: the documents.
-        max_bytes: the largest size of a document that is not read in parts.
-        seconds: time for reading one document.
+        reading: how they are read.
         is_own: True if the store holds only these documents; else the search is limited to them.
         prune: remove from the store what is no longer in the folders.
         chunks: the number of passages that will be new, if it is known: the bar then tells the time that is left.
@@ -192,19 +196,17 @@ def ingest_places(
         DocumentNotFoundError: the store is empty.
         ConfigurationError: the store was made with another embedding model.
     """
-    report = fill_store(agent.library, places, max_bytes, seconds, prune=prune, chunks=chunks, quiet=quiet)
+    report = fill_store(agent.library, places, reading, prune=prune, chunks=chunks, quiet=quiet)
     with _named_embedding(agent.library):
         if places.stdin:
-            limits = read_limits(max_bytes, seconds)
-            agent.ingest_docs([open_document(STDIN, max_bytes=max_bytes, limits=limits)])
+            agent.ingest_docs([open_document(STDIN, reading)])
         _check(agent, places, report, is_own)
 
 
 def fill_store(
     library: Library,
     places: Places,
-    max_bytes: int,
-    seconds: float,
+    reading: ReadOptions,
     *,
     prune: bool,
     chunks: int = 0,
@@ -217,8 +219,7 @@ def fill_store(
     Args:
         library: the library of the store.
         places: the documents; standard input is not read.
-        max_bytes: the largest size of a document that is not read in parts.
-        seconds: time for reading one document; for its chunks and their vectors there is forty times as much.
+        reading: how they are read; for chunks and their vectors there is forty times as much time as for reading.
         prune: remove from the store what is no longer in the folders; else a line says that there is some.
         chunks: the number of passages that will be new, if it is known: the bar then tells the time that is left.
         quiet: documents that cannot be read were reported before.
@@ -226,17 +227,20 @@ def fill_store(
     Raises:
         ConfigurationError: the store was made with another embedding model.
     """
-    read = read_limits(max_bytes, seconds)
-    library.limits = IngestLimits(seconds=40 * seconds, max_bytes=max_bytes, read=read)
+    seconds = 40 * reading.seconds
+    library.limits = IngestLimits(seconds=seconds, max_bytes=reading.max_bytes, read=reading.limits)
+    library.encoding, library.include, library.exclude = reading.encoding, reading.include, reading.exclude
     with _named_embedding(library):
         report = _ingest(library, places, prune, chunks) if places.paths else IngestReport()
     for source, error in () if quiet else report.failed.items():
         text = as_error(error)
         name = display_name(source)
         write_line(f"error: {text.replace(source, name) if source in text else f'{name}: {text}'}")
+    if images := 0 if quiet else sum(each.reason == NO_OCR for each in report.skipped):
+        write_line(f"note: {in_words(images, 'images')} in folders cannot be read: install tesseract-ocr")
     for place in set(places.paths) & set(report.dropped):
         write_line(f"error: {display_name(place)}: it no longer exists")
-    if gone := report.gone:
+    if gone := () if reading.include or reading.exclude else report.gone:
         one = f"{display_name(gone[0])}, which is gone from the folder: --prune removes it"
         more = f"{len(gone):,} documents, which are gone from the folder: --prune removes them"
         write_line(f"note: the store still has {more if len(gone) > 1 else one}")
@@ -300,7 +304,7 @@ def _check(agent: DocChatAgent, places: Places, report: IngestReport, is_own: bo
             text = f"the store {name} is empty: fill it by `trivium ingest {name} FILES`"
             raise DocumentNotFoundError(text, name)
         where = ", ".join(map(display_name, places.paths)) or "the store"
-        advice = "save these documents as PDF, DOCX or text, and name images one by one"
+        advice = "save these documents as PDF, DOCX or text"
         left_out = f"; {report.left_out}: {advice}" if report.left_out else ""
         raise DocumentNotFoundError(f"{where}: nothing there can be read{left_out}", where)
 

@@ -129,10 +129,11 @@ class CSV:
             value = read_cell(field, cells[at])
             if is_money and cells[at]:
                 value = {"amount": json.loads(cells[at]), "currency": cells[at + 1] or None}
-            page, line, quote, *rest = cells[end - len(places) : end]
-            numbers = {"page": int(page) if page else None, "line": int(line) if line else None}
+            page, line, quote, attachment, *rest = cells[end - len(places) : end]
+            place: dict[str, Any] = {"attachment": attachment} if attachment else {}
+            place |= {"page": int(page) if page else None, "line": int(line) if line else None}
             quoted = read_cell(field, quote) if field.kind == "list" else quote or None
-            entries[field.name] = {"value": value, **numbers, "quote": quoted}
+            entries[field.name] = {"value": value, **place, "quote": quoted}
             if any(rest):
                 entries[field.name]["confidence"] = float(rest[0])
             at = end

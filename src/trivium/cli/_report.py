@@ -13,7 +13,7 @@ from trivium.cli._records import Record, advice_for
 from trivium.cli._report_page import SCRIPT, STYLE
 from trivium.cli._screen import printable
 from trivium.cli._tally import is_refusal
-from trivium.cli._views import confidence_text, value_text
+from trivium.cli._views import confidence_text, place_of, value_text
 from trivium.exceptions import OutputError
 from trivium.extraction import DOUBTFUL
 from trivium.parsing import Box, Locator, PagedDocument, ReadLimits
@@ -141,10 +141,9 @@ def _value(name: str, record: Record, anchor: str) -> _Value:
         refused = bool(reason) and is_refusal(reason)
         remark = "; ".join(filter(None, [reason, _others(entry)])) if refused else ""
         return _Value(name, "refused" if refused else "not stated", "", remark, anchor)
-    place = f"page {entry['page']}, line {entry['line']}" if entry["page"] else f"line {entry['line']}"
     read: float | None = entry.get("ocr_confidence")
     sure: float = entry.get("confidence", 1.0)
-    remarks = [place, f"left out: {reason}" if reason else "", "" if read is None else f"OCR {read:.0%}"]
+    remarks = [str(place_of(entry)), f"left out: {reason}" if reason else "", "" if read is None else f"OCR {read:.0%}"]
     remarks += [confidence_text(entry), _others(entry)]
     is_doubtful = bool(reason) or (read is not None and read < _DOUBTFUL) or sure < DOUBTFUL
     remark = "; ".join(filter(None, remarks))
@@ -152,8 +151,8 @@ def _value(name: str, record: Record, anchor: str) -> _Value:
 
 
 def _others(entry: Mapping[str, Any]) -> str:
-    """Write the alternatives of a doubtful value, each with its line."""
-    others = [f"{value_text(each['value'])} (line {each['line']})" for each in entry.get("alternatives", ())]
+    """Write the alternatives of a doubtful value, each with its place."""
+    others = [f"{value_text(each['value'])} ({place_of(each)})" for each in entry.get("alternatives", ())]
     return f"or {', '.join(others)}" if others else ""
 
 
@@ -183,7 +182,7 @@ def _found_again(document: Document, entry: Mapping[str, Any]) -> list[tuple[int
     locator, found = Locator(document), list[tuple[int, int]]()
     for number, quote in enumerate(quotes):
         start = first = document.content.find(quote)
-        while start >= 0 and not number and locator.place(start) != (entry["page"], entry["line"]):
+        while start >= 0 and not number and locator.place(start) != place_of(entry):
             start = document.content.find(quote, start + 1)
         if (start := first if start < 0 else start) >= 0:
             found.append((start, start + len(quote)))

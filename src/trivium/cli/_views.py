@@ -18,6 +18,7 @@ from trivium.cli._screen import one_line, printable
 from trivium.cli._tally import is_refusal
 from trivium.extraction import DOUBTFUL
 from trivium.observers import RecordedNode, format_usage
+from trivium.parsing import Place
 
 _MOST_REASONS = 20
 _TALLEST_ROW = 6
@@ -53,12 +54,16 @@ def _table(records: Sequence[Record], names: Sequence[str]) -> Table:
 def _cell(entry: dict[str, object], reason: str | None, *, in_list: bool = False) -> Text:
     """Write a value with its place, or the reason for which it was refused; a table has the reasons below it."""
     if entry["value"] is not None:
-        place = f"page {entry['page']}, line {entry['line']}" if entry["page"] else f"line {entry['line']}"
-        place += confidence_text(entry, ", ")
+        place = f"{place_of(entry)}{confidence_text(entry, ', ')}"
         return Text.assemble(value_text(entry["value"]), (f"  ({place})" if in_list else f"\n{place}", "dim"))
     if not reason or not is_refusal(reason):
         return Text("—", style="dim")
     return Text.assemble(("refused: ", "yellow"), (one_line(reason), "dim")) if in_list else Text("refused", "yellow")
+
+
+def place_of(entry: Mapping[str, Any]) -> Place:
+    """Return the place of a value."""
+    return Place(entry["page"], entry["line"], entry.get("attachment", ""))
 
 
 def confidence_text(entry: Mapping[str, Any], before: str = "") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trivium.agents.special import DocChatAgent
 from trivium.cli._knowledge import Places, ingest_places
 from trivium.cli._screen import write_line
+from trivium.cli._sources import ReadOptions
 from trivium.knowledge import SQLiteStoreConfig
 
 ENOUGH = 256
@@ -32,20 +33,20 @@ def late_chunks(words: DocChatAgent, agent: DocChatAgent) -> int:
     return sum(record.chunks for record in records if known.get(record.source) != record.fingerprint)
 
 
-def add_vectors(agent: DocChatAgent, places: Places, chunks: int, limits: tuple[int, float]) -> None:
+def add_vectors(agent: DocChatAgent, places: Places, chunks: int, reading: ReadOptions) -> None:
     """Compute the vectors that an answer did not wait for, with the time that is left; Ctrl-C leaves.
 
     Args:
         agent: the agent whose store gets them.
         places: the documents.
         chunks: the number of passages without vectors.
-        limits: the largest size of a document, and the seconds for reading one.
+        reading: how they are read.
     """
     try:
         write_line(
             f"searched by words alone; the vectors of {chunks:,} passages are computed now, for the next questions "
             "(Ctrl-C leaves: complete documents are kept)"
         )
-        ingest_places(agent, places, *limits, is_own=True, chunks=chunks, quiet=True)
+        ingest_places(agent, places, reading, is_own=True, chunks=chunks, quiet=True)
     except KeyboardInterrupt:
         write_line("the next question goes on with the rest")

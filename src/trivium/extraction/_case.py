@@ -27,7 +27,7 @@ from trivium.extraction._source import SourceText
 from trivium.extraction._sums import corrections, currency_of
 from trivium.llms import TokenLogprob
 from trivium.parsing import Locator, PagedDocument, PassageIndex, split
-from trivium.parsing.lowlevel import CURRENCY_CODES
+from trivium.parsing.lowlevel import CURRENCY_CODES, attachment_at
 from trivium.schema import Document
 from trivium.schema.lowlevel import check_arguments, checked, positive
 
@@ -282,7 +282,8 @@ class Case:
         found = evidence_in(finding)
         place = self._locator.place(found[0].start)
         quote = _quote_of(finding)
-        entry = {"value": finding.value, "page": place.page, "line": place.line, "quote": quote}
+        attached = {"attachment": place.attachment} if place.attachment else {}
+        entry = {"value": finding.value, **attached, "page": place.page, "line": place.line, "quote": quote}
         others = {"alternatives": readings} if (readings := self._readings(finding)) else {}
         return {**entry, **self._on_page(*found), **self._parts(finding), **others}
 
@@ -296,11 +297,14 @@ class Case:
 
     def _on_page(self, *found: Evidence) -> dict[str, Any]:
         """Return the boxes of some evidence, and the confidence of OCR, for a document that has a layout."""
-        if not isinstance(self.document, PagedDocument):
+        file = attachment_at(self.document, found[0].start)
+        document, shift = (self.document, 0) if file is None else (file.document, file.start)
+        if not isinstance(document, PagedDocument):
             return {}
-        layout = self.document.layout
-        boxes = [box for each in found for box in layout.boxes(each.start, each.end)]
-        read = [each for item in found if (each := layout.confidence(item.start, item.end)) is not None]
+        inside = [each for each in found if attachment_at(self.document, each.start) is file]
+        spans = [(each.start - shift, each.end - shift) for each in inside]
+        boxes = [box for span in spans for box in document.layout.boxes(*span)]
+        read = [each for span in spans if (each := document.layout.confidence(*span)) is not None]
         return {"boxes": [list(box) for box in boxes], **({"ocr_confidence": min(read)} if read else {})}
 
 

@@ -74,7 +74,7 @@ class IngestItem:
         self.title = self.title or ("" if about.title == "Unknown Title" else about.title)
         if about.source == self.source.name:
             return document
-        return Document(content=document.content, metadata=about.model_copy(update={"source": self.source.name}))
+        return document.model_copy(update={"metadata": about.model_copy(update={"source": self.source.name})})
 
     def time_left(self, seconds: float) -> float:
         """Return the seconds until it has taken so many."""

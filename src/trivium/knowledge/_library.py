@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, field
@@ -30,17 +29,15 @@ from trivium.exceptions import (
 )
 from trivium.knowledge._ingest_item import IngestItem
 from trivium.knowledge._limits import IngestLimits
+from trivium.knowledge._places import Place, absolute_name, below_any, place_name
 from trivium.knowledge.loading import Skipped, Source, find_sources
-from trivium.knowledge.loading._choice import BINARY
-from trivium.knowledge.loading._find import as_git
+from trivium.knowledge.loading._choice import BINARY, NO_OCR
 from trivium.knowledge.loading._folder import IGNORED
-from trivium.knowledge.loading._git import repository_name
 from trivium.knowledge.stores import SourceRecord, VectorStore
 from trivium.parsing import Chunk
 from trivium.parsing.chunks import Chunker
 from trivium.schema.lowlevel import checked, positive
 
-Place: TypeAlias = "str | os.PathLike[str] | Source"
 Outcome: TypeAlias = Literal["reading", "added", "updated", "unchanged", "failed", "dropped"]
 """The outcome of a source; "reading" until it is complete."""
 
@@ -122,7 +119,8 @@ class IngestReport:
     @property
     def left_out(self) -> str:
         """The number of files skipped for their suffix, and these: "3 skipped (.doc, .rtf)"; "" without any."""
-        suffixes = Counter(PurePath(each.name).suffix.lower() for each in self.skipped if each.reason == BINARY)
+        names = (each.name for each in self.skipped if each.reason in (BINARY, NO_OCR))
+        suffixes = Counter(PurePath(name).suffix.lower() for name in names)
         kinds = ", ".join(sorted(suffixes)[:_SHOWN]) + (", …" if len(suffixes) > _SHOWN else "")
         return f"{suffixes.total():,} skipped ({kinds})" if suffixes else ""
 
@@ -153,6 +151,9 @@ class Library:
         size: maximum size of a chunk in characters (default 400: a vector says little about a long text, and a
             `Retriever` returns the chunks around the one that it found).
         limits: what one source may take; default `IngestLimits()`.
+        encoding: that of texts without a byte order mark; see `find_sources`. Where it changes, all is read again.
+        include: patterns of the files in folders and repositories that are read; see `find_sources`.
+        exclude: patterns of those that are not read; they are gone for `prune`.
 
     Raises:
         ConfigurationError: the size is below 1.
@@ -179,10 +180,14 @@ class Library:
         chunker: Chunker | None = None,
         size: int = 400,
         limits: IngestLimits | None = None,
+        encoding: str = "",
+        include: Collection[str] = (),
+        exclude: Collection[str] = (),
     ) -> None:
         positive(size=size)
         self.store, self.chunker, self.size = store, chunker, size
         self.limits = limits or IngestLimits()
+        self.encoding, self.include, self.exclude = encoding, include, exclude
 
     def __repr__(self) -> str:
         return f"Library({self.store!r})"
@@ -232,9 +237,9 @@ class Library:
         Returns:
             The number of deleted chunks; 0 if the store has none from there. `sources()` has the names.
         """
-        is_from = _below([place])
-        names = [record.source for record in await self.store.sources_async() if is_from(_absolute(record.source))]
-        return await self.store.delete_async({"source": {"$in": [*dict.fromkeys([*names, _name(place)])]}})
+        is_from = below_any([place])
+        names = [record.source for record in await self.store.sources_async() if is_from(absolute_name(record.source))]
+        return await self.store.delete_async({"source": {"$in": [*dict.fromkeys([*names, place_name(place)])]}})
 
     drop = sync_method(drop_async)
 
@@ -255,12 +260,13 @@ class _Ingest:
         self._late, self._tries = list[Source](), dict[str, int]()
         self._done = self._total = 0
         recipe = f"{library.size}\0{'' if library.chunker is None else _name_of(library.chunker)}"
+        recipe += f"\0{library.encoding}" if library.encoding else ""
         self._recipe = sha256(recipe.encode()).hexdigest()[:8]
 
     async def run(self, places: Sequence[Place], prune: bool) -> IngestReport:
         try:
             self._known = {record.source: record for record in await self._store.sources_async()}
-            self._names = {_absolute(name): name for name in self._known}
+            self._names = {absolute_name(name): name for name in self._known}
             sources, searched = await self.find(places)
             self._total = len(sources)
             waiting = list(sources.values())
@@ -289,7 +295,7 @@ class _Ingest:
                 sources |= await invoke(self.sources_at, place)
                 searched.append(place)
             except _FAULTS as error:
-                self._fail(_name(place), error)
+                self._fail(place_name(place), error)
         for left_out in self._report.skipped:
             if left_out.error is not None:
                 self._fail(left_out.name, left_out.error)
@@ -299,19 +305,27 @@ class _Ingest:
         """Return the sources at a place by name; a file keeps the name of its first ingest, as paths vary."""
         sources: dict[str, Source] = {}
         for source in [place] if isinstance(place, Source) else self.find_at(place):
-            name = self._names.setdefault(_absolute(source.name), source.name)
+            name = self._names.setdefault(absolute_name(source.name), source.name)
             sources[name] = source if name == source.name else copy(source)
             sources[name].name = name
         return sources
 
     def find_at(self, place: str | os.PathLike[str]) -> Iterator[Source]:
         """Iterate over the sources at a place, within the limits of the library, without the files of its store."""
-        limits, skipped = self._library.limits, list[Skipped]()
-        is_own = _below(f"{self._store.config.storage_path}{end}" for end in ("", "-journal", "-shm", "-wal"))
-        for source in find_sources(place, max_bytes=limits.max_bytes, limits=limits.read, on_skip=skipped.append):
-            if source.name == _name(place) or not is_own(_absolute(source.name)):
+        library, skipped = self._library, list[Skipped]()
+        is_own = below_any(f"{self._store.config.storage_path}{end}" for end in ("", "-journal", "-shm", "-wal"))
+        for source in find_sources(
+            place,
+            include=library.include,
+            exclude=library.exclude,
+            max_bytes=library.limits.max_bytes,
+            limits=library.limits.read,
+            encoding=library.encoding,
+            on_skip=skipped.append,
+        ):
+            if source.name == place_name(place) or not is_own(absolute_name(source.name)):
                 yield source
-        self._report.skipped += [each for each in skipped if not is_own(_absolute(each.name))]
+        self._report.skipped += [each for each in skipped if not is_own(absolute_name(each.name))]
 
     # ---- one source
     async def ingest_source(self, source: Source) -> None:
@@ -430,13 +444,15 @@ class _Ingest:
         missing = {name for name, error in self._report.failed.items() if _is_missing(error)}
         there = set(sources) - missing
         unread = [each.name for each in self._report.skipped if each.reason != IGNORED]  # known: places by themselves
-        is_below, is_unknown = _below(places), _below([*unread, *filter(self._is_lost, missing)])
-        absent = [(name, _absolute(name)) for name in self._known if name not in there]
+        is_below, is_unknown = below_any(places), below_any([*unread, *filter(self._is_lost, missing)])
+        absent = [(name, absolute_name(name)) for name in self._known if name not in there]
         return [name for name, path in absent if is_below(path) and not is_unknown(path)]
 
     def _is_lost(self, name: str) -> bool:
         """Tell that what is missing is no file that was deleted: it was a folder, or its folder is not there either."""
-        return name not in self._known or ("://" not in name and not os.path.isdir(os.path.dirname(_absolute(name))))
+        return name not in self._known or (
+            "://" not in name and not os.path.isdir(os.path.dirname(absolute_name(name)))
+        )
 
     async def prune(self, gone: Sequence[str]) -> None:
         """Delete sources that are no longer found."""
@@ -464,29 +480,6 @@ class _Ingest:
 def _is_missing(error: Exception) -> bool:
     """Tell that a source does not exist: there is no such file, or the server says that there is no such page."""
     return isinstance(error, DocumentNotFoundError) or (isinstance(error, FetchStatusError) and error.status in _GONE)
-
-
-def _name(place: Place) -> str:
-    return place.name if isinstance(place, Source) else os.fsencode(place).decode("utf-8", "replace")
-
-
-def _below(places: Iterable[Place]) -> Callable[[str], bool]:
-    """Return a test of absolute source names: True for the places themselves and for all below one."""
-    paths, starts, ends = set[str](), set[str](), re.compile(rf"[:{re.escape(os.sep)}]")
-    for place in places:
-        repository, revision = ("", "") if isinstance(place, Source) else as_git(_name(place))
-        if repository:
-            starts.add(_absolute(f"{repository_name(repository, revision)}:"))
-        else:
-            path = _absolute(_name(place))
-            paths.add(path)
-            starts.add(path.rstrip(os.sep) + os.sep)
-    return lambda name: name in paths or any(name[: end.end()] in starts for end in ends.finditer(name))
-
-
-def _absolute(name: str) -> str:
-    """Return the absolute path of a file name; a URL stays as it is."""
-    return name if "://" in name else os.path.abspath(name)
 
 
 def _name_of(chunker: object) -> str:

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from trivium.knowledge.loading._choice import NO_OCR, FileChoice
     from trivium.knowledge.retrieval._models import named_places, number_texts, object_schema, request_object
 
-__all__ = ["named_places", "number_texts", "object_schema", "request_object"]
+__all__ = ["NO_OCR", "FileChoice", "named_places", "number_texts", "object_schema", "request_object"]
 
 _HOMES = {
+    "FileChoice": "loading._choice",
+    "NO_OCR": "loading._choice",
     "named_places": "retrieval._models",
     "number_texts": "retrieval._models",
     "object_schema": "retrieval._models",

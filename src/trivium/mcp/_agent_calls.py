@@ -148,7 +148,7 @@ class AgentCalls:
 
     async def _waiting(self, run: ServedRun) -> dict[str, tuple[str, dict[str, Any], str]]:
         """Return the calls that wait for a decision, and why they are asked about, by their digests."""
-        return {each.digest: (each.name, each.arguments, each.why) for each in await self._runs.pending(run)}
+        return {each.digest: (each.name, each.arguments, each.why) for each in await self._runs.approvals.pending(run)}
 
     async def _decide(self, run: ServedRun, asked: list[str], answers: Mapping[str, types.InputResponse]) -> None:
         """Decide on the calls that were asked about and answered; what was decided before stays as it was."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trivium.parsing._boxes import Box, PageLayout
     from trivium.parsing._chunk import Chunk, ChunkMetaData
     from trivium.parsing._limits import ReadLimits
+    from trivium.parsing._mail import Attachment, MailDocument
     from trivium.parsing._paged import PagedDocument
     from trivium.parsing._parser import Parser, ParsingConfig, Splitter
     from trivium.parsing._passages import Passage, PassageIndex, select, split
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     from trivium.schema import FileAttachment
 
 __all__ = [
+    "Attachment",
     "Box",
     "Chunk",
     "ChunkMetaData",
     "FileAttachment",
     "Locator",
+    "MailDocument",
     "PageLayout",
     "PagedDocument",
     "Parser",
@@ -44,11 +47,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Attachment": "parsing._mail",
     "Box": "parsing._boxes",
     "Chunk": "parsing._chunk",
     "ChunkMetaData": "parsing._chunk",
     "FileAttachment": "schema",
     "Locator": "parsing._places",
+    "MailDocument": "parsing._mail",
     "PageLayout": "parsing._boxes",
     "PagedDocument": "parsing._paged",
     "Parser": "parsing._parser",

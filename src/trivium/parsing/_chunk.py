@@ -27,6 +27,7 @@ class ChunkMetaData(DocMetaData):
         source_lines: as `DocMetaData.source_lines`, with offsets within the chunk; see `Chunk.line_at`.
         page: page, slide or sheet of the first character, from 1; None if the format has no pages.
         end_page: page of the last character, if it is another one.
+        attachment: the file attached to the e-mail that is the source; pages and lines are those of that file.
         heading: the headings above the chunk, outermost first, joined by " > ".
         position: number of the chunk in its source, from 0.
         fingerprint: identifies the version of the source that the chunk was cut from; see `Library.ingest`.
@@ -39,6 +40,7 @@ class ChunkMetaData(DocMetaData):
     end_line: int = 0
     page: int | None = None
     end_page: int | None = None
+    attachment: str = ""
     heading: str = ""
     position: int = 0
     fingerprint: str = ""
@@ -53,15 +55,19 @@ class ChunkMetaData(DocMetaData):
         'book.pdf, page 12, lines 1-9'
         >>> ChunkMetaData(source="book.pdf", page=12, line=40, end_page=13, end_line=9).citation
         'book.pdf, page 12, line 40 to page 13, line 9'
+        >>> ChunkMetaData(source="offer.eml", attachment="price.pdf", page=2, line=3).citation
+        'offer.eml, attachment price.pdf, page 2, line 3'
         """
+        file = f"{self.source}, attachment {self.attachment}" if self.attachment else self.source
         if not self.line:
-            return self.source
+            return file
         if self.end_page is not None:
-            return f"{self.source}, page {self.page}, line {self.line} to page {self.end_page}, line {self.end_line}"
+            return f"{file}, page {self.page}, line {self.line} to page {self.end_page}, line {self.end_line}"
         lines = f"{self.line}-{self.end_line}" if self.end_line > self.line else f"{self.line}"
-        if self.page is None:
-            return f"{self.source}:{lines}"
-        return f"{self.source}, page {self.page}, line{'s' if '-' in lines else ''} {lines}"
+        if self.page is None and not self.attachment:
+            return f"{file}:{lines}"
+        page = "" if self.page is None else f"page {self.page}, "
+        return f"{file}, {page}line{'s' if '-' in lines else ''} {lines}"
 
 
 class Chunk(Document):
@@ -81,12 +87,12 @@ class Chunk(Document):
 
     @property
     def indexed_text(self) -> str:
-        """The text that is embedded and indexed: the headings above the chunk, then its content.
+        """The text that is embedded and indexed: the attached file and the headings above the chunk, then its content.
 
         >>> Chunk.of("It is 950 EUR.", heading="Lease > Rent").indexed_text
         'Lease > Rent\\nIt is 950 EUR.'
         """
-        return f"{self.metadata.heading}\n{self.content}" if self.metadata.heading else self.content
+        return "\n".join(filter(None, [self.metadata.attachment, self.metadata.heading, self.content]))
 
     def line_at(self, offset: int) -> int:
         """Return the line of a character of the chunk, counted as `line` is; 0 if it is not known.

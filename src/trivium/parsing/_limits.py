@@ -22,6 +22,9 @@ class ReadLimits:
         seconds: time until the process is ended; in a long PDF it begins anew after each 100 pages, up to ten times.
         memory: bytes of data that the process may hold (enforced on Linux).
         scanned_pages: pages that are images, which OCR reads one by one; each has the time and the memory for itself.
+        attachments: files attached to an e-mail that are read, with those of attached e-mails; each has the time, the
+            memory and the scanned pages for itself. `max_bytes` holds for each and for the text of all.
+        mail_depth: e-mails that are attached to one another, whose attachments are read.
 
     Raises:
         ConfigurationError: no process could start with so little.
@@ -30,10 +33,14 @@ class ReadLimits:
     seconds: float = 15.0
     memory: int = 192 << 20
     scanned_pages: int = 200
+    attachments: int = 50
+    mail_depth: int = 3
 
     def __post_init__(self) -> None:
         positive(seconds=self.seconds, memory=self.memory)
         if self.memory < 64 << 20:
             raise ConfigurationError("reading takes at least 64 MiB of memory")
-        if not isinstance(self.scanned_pages, int) or self.scanned_pages < 0:  # type: ignore[unnecessary] - users pass anything
-            raise ConfigurationError(f"scanned_pages is a number of pages, 0 for none, not {self.scanned_pages!r}")
+        counts = {"scanned_pages": self.scanned_pages, "attachments": self.attachments, "mail_depth": self.mail_depth}
+        for name, given in counts.items():
+            if not isinstance(given, int) or given < 0:  # type: ignore[unnecessary] - users pass anything
+                raise ConfigurationError(f"{name} is a whole number, 0 for none, not {given!r}")

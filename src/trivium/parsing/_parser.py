@@ -136,6 +136,9 @@ class Parser:
 
     def chunks_of(self, document: Document) -> Iterator[Chunk]:
         """Return all chunks of one document, short ones too, by the splitter of the config."""
+        return chunk(document, chunker=self._cut)
+
+    def _cut(self, document: Document) -> Iterator[Chunk]:
         config, about = self.config, document.metadata
         overlap = min(config.overlap, config.chunk_size // 2)
         sizes: dict[str, Any] = {"size": config.chunk_size, "overlap": overlap, "count": self._count}

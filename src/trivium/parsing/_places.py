@@ -9,6 +9,7 @@ from sys import maxsize
 from typing import NamedTuple
 
 from trivium.exceptions import ConfigurationError
+from trivium.parsing._mail import attachment_at
 from trivium.schema import Document
 
 
@@ -16,14 +17,17 @@ class Place(NamedTuple):
     """A page and a line, both counted from 1.
 
     `line` is the line of the file from which the text was read. `page` is None if the format has no pages; if it has
-    pages, `line` counts within the page: lines of text in PDF and PPTX, rows of the sheet in XLSX.
+    pages, `line` counts within the page: lines of text in PDF and PPTX, rows of the sheet in XLSX. Of a file
+    attached to an e-mail, both are those of that file, whose name is `attachment`.
     """
 
     page: int | None
     line: int
+    attachment: str = ""
 
     def __str__(self) -> str:
-        return f"line {self.line}" if self.page is None else f"page {self.page}, line {self.line}"
+        file = f"attachment {self.attachment}, " if self.attachment else ""
+        return f"{file}line {self.line}" if self.page is None else f"{file}page {self.page}, line {self.line}"
 
 
 class Locator:
@@ -34,13 +38,14 @@ class Locator:
 
     >>> from trivium.schema import Document
     >>> Locator(Document(content="one\\ntwo")).place(4)
-    Place(page=None, line=2)
+    Place(page=None, line=2, attachment='')
     """
 
     def __init__(self, document: Document) -> None:
         self._length = len(document.content)
         self._pages = document.metadata.pages
         self._pairs = document.metadata.source_lines
+        self._document, self._attached = document, dict[str, Locator]()
         self._line_ends = array("Q", map(re.Match[str].start, re.finditer("\n", document.content)))
 
     def place(self, offset: int) -> Place:
@@ -54,6 +59,11 @@ class Locator:
         """
         if not 0 <= offset <= self._length:
             raise ConfigurationError(f"offset {offset} is outside the text; give 0 to {self._length}")
+        if (found := attachment_at(self._document, offset)) is not None:
+            if found.name not in self._attached:
+                self._attached[found.name] = Locator(found.document)
+            within = min(max(offset, found.start), found.end) - found.start
+            return self._attached[found.name].place(within)._replace(attachment=found.name)
         page = max(1, bisect_right(self._pages, offset)) if self._pages else None
         start, line = (self._pages[page - 1] if page else 0), 1
         if self._pairs:
@@ -74,6 +84,6 @@ def locate(document: Document, offset: int) -> Place:
 
     >>> from trivium.schema import DocMetaData, Document
     >>> locate(Document(content="ab\\ncd\\nef", metadata=DocMetaData(pages=(0, 3))), 6)
-    Place(page=2, line=2)
+    Place(page=2, line=2, attachment='')
     """
     return Locator(document).place(offset)

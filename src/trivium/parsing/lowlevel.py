@@ -12,16 +12,18 @@ from trivium.lazy import lazy_names
 if TYPE_CHECKING:
     from trivium.parsing._chunk import check_documents, splice
     from trivium.parsing._limits import MAX_BYTES
+    from trivium.parsing._mail import attachment_at
     from trivium.parsing._statements import MAIL_HEADER, statements
     from trivium.parsing._typed_values import PrimitiveType, from_string, is_callable, is_instance_of, to_string
     from trivium.parsing._words import stems
     from trivium.parsing.formats._apart import start_apart
     from trivium.parsing.formats._currency_codes import CURRENCY_CODES
-    from trivium.parsing.formats._decoding import decode, tidy
+    from trivium.parsing.formats._decoding import decode, named_encoding, tidy
     from trivium.parsing.formats._formats import Original, Parsed, escape_unprintable, suffix_of
     from trivium.parsing.formats._html import declared_charset, parse_page
     from trivium.parsing.formats._markup import Tag, tokenize_html
-    from trivium.parsing.formats._media_types import suffix_for, text_type
+    from trivium.parsing.formats._media_types import IMAGE_SUFFIXES, suffix_for, text_type
+    from trivium.parsing.formats._ocr import ocr_program
     from trivium.parsing.formats._parsers import parse_original
     from trivium.parsing.formats._pictures import page_pictures
     from trivium.parsing.formats._reading import opening_error, read_original
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CURRENCY_CODES",
+    "IMAGE_SUFFIXES",
     "MAIL_HEADER",
     "MAX_BYTES",
     "Original",
@@ -37,6 +40,7 @@ __all__ = [
     "PrimitiveType",
     "SheetOrder",
     "Tag",
+    "attachment_at",
     "check_documents",
     "declared_charset",
     "declared_separator",
@@ -45,6 +49,8 @@ __all__ = [
     "from_string",
     "is_callable",
     "is_instance_of",
+    "named_encoding",
+    "ocr_program",
     "opening_error",
     "page_pictures",
     "parse_original",
@@ -65,6 +71,7 @@ __all__ = [
 
 _HOMES = {
     "CURRENCY_CODES": "formats._currency_codes",
+    "IMAGE_SUFFIXES": "formats._media_types",
     "MAIL_HEADER": "_statements",
     "MAX_BYTES": "_limits",
     "Original": "formats._formats",
@@ -72,6 +79,7 @@ _HOMES = {
     "PrimitiveType": "_typed_values",
     "SheetOrder": "formats._sheets",
     "Tag": "formats._markup",
+    "attachment_at": "_mail",
     "check_documents": "_chunk",
     "declared_charset": "formats._html",
     "declared_separator": "formats._records",
@@ -80,6 +88,8 @@ _HOMES = {
     "from_string": "_typed_values",
     "is_callable": "_typed_values",
     "is_instance_of": "_typed_values",
+    "named_encoding": "formats._decoding",
+    "ocr_program": "formats._ocr",
     "opening_error": "formats._reading",
     "page_pictures": "formats._pictures",
     "parse_original": "formats._parsers",

@@ -151,7 +151,7 @@ class AGUIRoutes(Routes):
 
     async def _resume(self, run: ServedRun, run_id: str, resume: list[JSONObject]) -> _Attempt:
         decided: dict[str, Verdict] = {}
-        waiting = {each.digest for each in await self._runs.pending(run)}
+        waiting = {each.digest for each in await self._runs.approvals.pending(run)}
         for each in resume:
             verdict, digest = Verdict(False, "nobody has answered"), text_field(each, "interruptId")
             if each.get("status") != "cancelled" and digest in waiting:  # else it does not count

@@ -28,7 +28,7 @@ async def decide_rest(
         Failure: these are not what waits, or it is too late; status 409.
     """
     pauses = run.log.pauses
-    waiting = {each.digest for each in await runs.pending(run)}
+    waiting = {each.digest for each in await runs.approvals.pending(run)}
     decided = {each["digest"] for event in pauses for each in event["approvals"]} - waiting
     rest = {digest: verdict for digest, verdict in answers.items() if digest not in decided}
     await runs.decide(run, rest or answers, body, label=label)

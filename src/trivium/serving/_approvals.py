@@ -85,6 +85,11 @@ def waiting_in(journal: Journal, run_id: str) -> list[PendingApproval]:
         return []
 
 
+def described_in(journal: Journal, run_id: str) -> list[JSONObject]:
+    """Return what is told of the calls of a paused run to those who decide, with the time when each was asked about."""
+    return [{**described(each), "asked": each.asked_at} for each in waiting_in(journal, run_id)]
+
+
 def _decided_in(journal: Journal, run_id: str) -> dict[str, tuple[float, Decided]]:
     """Return the decisions that count on calls of a paused run, each with its time, by the digests of the calls."""
     waiting = {each.digest for each in waiting_in(journal, run_id)}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import UnknownRunError
 from trivium.journal import Journal, RunInfo, RunNode, RunView
-from trivium.serving._approvals import Verdict, described, waiting_in
+from trivium.serving._approvals import Verdict, described_in
 from trivium.serving._runs import Runs
 from trivium.serving._spending import Spending
 from trivium.serving._store import RunRequest, RunStore
@@ -61,8 +61,7 @@ class RunBrowser:
 
     def _search(self, owner: str, wanted: Wanted) -> JSONObject:
         search, state, session, most, after = wanted
-        found_in = self._store.in_session(owner, session) if session else self._store.runs_of(owner, MOST_SERVED)
-        served = {each.id: each for each in found_in}
+        served = {each.id: each for each in self._store.runs_of(owner, MOST_SERVED, session=session)}
         infos = {each.id: each for each in self._journal.runs() if each.id in served or not (owner or session)}
         ids = sorted({*served, *infos}, key=lambda each: _began(served.get(each), infos.get(each)), reverse=True)
         if state:
@@ -122,24 +121,33 @@ class RunBrowser:
     def _show(self, owner: str, run_id: str) -> JSONObject:
         request, info = self._look(owner, run_id, to_decide=True)
         row = _row(run_id, request, info, self._journal.inputs([run_id]).get(run_id, {}))
-        waiting = waiting_in(self._journal, run_id) if row["state"] == "paused" else []
+        waiting = described_in(self._journal, run_id) if row["state"] == "paused" else []
         last = self._store.last_event(run_id) if request is not None and request.ended else {}
         told = {name: last[name] for name in ("message", "error") if name in last}
         if not self.inspects(owner):
             row["why"] = ""
         return {
             **row, **told,
-            "approvals": [
-                {**described(each), "asked": each.asked_at} for each in waiting
-            ],
+            "approvals": waiting,
             "programs": [name for name, each in self._runs.served.items() if each.name == row["root"]],
         }  # fmt: skip
 
+    async def file(self, owner: str, run_id: str, at: int) -> JSONObject:
+        """Return a file that came with the message of a run, with its bytes in base64.
+
+        Raises:
+            Failure: the owner has no such run, or it no such file; status 404.
+        """
+        request, _ = await run_in_worker(partial(self._look, owner, run_id, to_decide=True))
+        files = [] if request is None else request.files
+        if at >= len(files):
+            raise Failure(404, "UnknownFile", f"the run has {len(files)} files: look at it again")
+        return files[at]
+
     async def approvals(self, owner: str) -> list[JSONObject]:
-        """Return the runs that wait for a decision of a user, as `show` does."""
-        if approvers := self._runs.approvals.approvers:
-            paused = await run_in_worker(self._store.paused) if owner in approvers else []
-            return [await self.show(owner, each.id) for each in paused]
+        """Return the runs that wait for a decision of a user, as `show` does, or of the journal's other programs."""
+        if owner:
+            return [await self.show(owner, each.id) for each in await self._runs.waiting_for(owner)]
         found = await self.search(owner, Wanted(state="paused", most=1000))
         return [await self.show(owner, each["id"]) for each in found["runs"]]
 
@@ -248,6 +256,7 @@ def _row(run_id: str, request: RunRequest | None, info: RunInfo | None, given: J
         "id": run_id, "state": _state(request, info), "started": _began(request, info), "ended": None, "why": "",
         "root": "", "attempts": 0, "text": given.get("text", ""), "session": given.get("session"),
         "fork": None if fork is None else {"run": fork[0], "node": fork[1]}, "program": "", "tokens": None, "usd": None,
+        "owner": "" if request is None else request.owner, "files": [],
     }  # fmt: skip
     if info is not None:
         row |= {"root": info.root, "ended": info.ended, "why": info.why, "attempts": info.epoch}
@@ -255,16 +264,9 @@ def _row(run_id: str, request: RunRequest | None, info: RunInfo | None, given: J
         row |= {
             "session": request.session, "program": request.name, "tokens": request.tokens, "usd": request.usd,
             "ended": request.ended or None, "root": row["root"] or request.name,
-            "text": row["text"] or _text_of(request.body["messages"]),
+            "text": row["text"] or request.said.get("text", ""), "files": request.said.get("files", []),
         }  # fmt: skip
     return row
-
-
-def _text_of(messages: object) -> str:
-    """Return the text of what a client has said last, for a run that has not begun."""
-    last: Any = cast("list[Any]", messages)[-1:] or [""] if isinstance(messages, list) else [messages]
-    content = cast("JSONObject", last[0]).get("content") if isinstance(last[0], dict) else last[0]
-    return content[:1000] if isinstance(content, str) else ""
 
 
 def _words(row: JSONObject) -> str:

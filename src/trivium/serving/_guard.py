@@ -15,7 +15,7 @@ from trivium.serving._wire import Failure, too_large
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 """The names of the own machine."""
-_OPEN = re.compile(r"/|/ui/(files|report)/.*|/health_check|(/a2a/.+)?/\.well-known/agent-card\.json")
+_OPEN = re.compile(r"/?|/ui/(files|report)/.*|/health_check|(/a2a/.+)?/\.well-known/agent-card\.json")
 """The paths that need no token: the UI's page asks for it, paths of reports are secret, and clients of A2A read in a
 card that they need one."""
 _PORT = re.compile(r":\d+$")

@@ -13,6 +13,7 @@ _SESSION: Final[JSONObject] = {
     "anyOf": [{"type": "integer"}, {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[^\\u0000]*$"}],
     "description": "a conversation: a whole number, or a text; 7 and \"7\" are one, and run_ begins those of one run",
 }  # fmt: skip
+_TEXT: Final[JSONObject] = {"type": ["string", "null"]}
 _MESSAGE: Final[JSONObject] = {
     "description": "a text of a user, an object with a content, or a list of these",
     "anyOf": [
@@ -31,7 +32,39 @@ _SCHEMAS: Final[JSONObject] = {
         "type": "object",
         "required": ["content"],
         "additionalProperties": False,
-        "properties": {"content": {"type": "string"}, "sender": {}, "type": {}, "extra_info": {}},
+        "properties": {
+            "content": {"type": "string"},
+            "sender": {},
+            "type": {},
+            "extra_info": {},
+            "files": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/File"}},
+        },
+    },
+    "File": {
+        "description": "an image or another file by its bytes, or an image by its address",
+        "anyOf": [
+            {
+                "type": "object",
+                "required": ["content"],
+                "additionalProperties": False,
+                "properties": {
+                    "content": {"type": "string", "contentEncoding": "base64", "pattern": "^(?:[0-9A-Za-z+/]{4})+$"},
+                    "mime_type": _TEXT,
+                    "filename": _TEXT,
+                },
+            },
+            {
+                "type": "object",
+                "required": ["url", "mime_type"],
+                "additionalProperties": False,
+                "properties": {
+                    "url": {"type": "string", "pattern": "^https://"},
+                    "mime_type": {"type": "string", "pattern": "^image/"},
+                    "filename": _TEXT,
+                    "detail": _TEXT,
+                },
+            },
+        ],
     },
     "Run": {
         "type": "object",
@@ -62,6 +95,19 @@ _SCHEMAS: Final[JSONObject] = {
             "name": {"type": "string"},
             "arguments": {"type": "object"},
             "why": {"type": "string", "description": "the reason of the policy that asks"},
+        },
+    },
+    "Waiting": {
+        "allOf": [{"$ref": "#/components/schemas/Approval"}],
+        "type": "object",
+        "required": ["run", "user", "model", "session_id", "message", "asked"],
+        "properties": {
+            "run": {"type": "string", "description": "the run whose call it is: POST /runs/{run_id}/approvals decides"},
+            "user": {"type": "string", "description": "whose run it is; empty where there is one token for all"},
+            "model": {"type": "string"},
+            "session_id": {"type": "string"},
+            "message": {"type": "string", "description": "what the user has said last, or the beginning of it"},
+            "asked": {"type": "number", "description": "seconds since the epoch"},
         },
     },
     "Error": {
@@ -152,10 +198,8 @@ def openapi(keep_days: float | None, approval_seconds: float | None, keywords: C
     page = _query("page", {"type": "string", "pattern": PAGE})
     after = _query("after", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999})
     following = {"type": "string", "description": "the page of the next request, where there are more"}
-    listed = {
-        "type": "object", "required": ["runs"],
-        "properties": {"runs": {"type": "array", "items": run}, "next_page": following},
-    }  # fmt: skip
+    listed = _listed("runs", run, next_page=following)
+    waiting = _listed("approvals", _reference("Waiting"))
     status = {"type": "object", "required": ["status"], "properties": {"status": {"const": "success"}}}
     deleted = {"type": "object", "properties": {"id": {"type": "string"}, "deleted": {"const": True}}}
     return {
@@ -184,6 +228,9 @@ def openapi(keep_days: float | None, approval_seconds: float | None, keywords: C
             "/runs/{run_id}/cancel": {"post": _route("cancel a run", {"200": _json(run)}, [_ID])},
             "/runs/{run_id}/approvals": {
                 "post": _route("approve or refuse a call that waits", {"200": _json(run)}, [_ID], _DECISION)
+            },
+            "/approvals": {
+                "get": _route("the calls on which the user decides, the oldest first", {"200": _json(waiting)})
             },
             **_lagents(keywords),
             "/metrics": {"get": _route("numbers for Prometheus", {"200": _as("text/plain", {"type": "string"})})},
@@ -215,6 +262,10 @@ def _lagents(keywords: Collection[str]) -> JSONObject:
 
 def _reference(name: str) -> JSONObject:
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _listed(name: str, item: JSONObject, **more: JSONObject) -> JSONObject:
+    return {"type": "object", "required": [name], "properties": {name: {"type": "array", "items": item}, **more}}
 
 
 def _query(name: str, schema: JSONObject) -> JSONObject:

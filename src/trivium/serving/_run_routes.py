@@ -1,4 +1,4 @@
-"""The routes of runs: start one, follow it from any event on, decide what it asks, cancel it, forget it."""
+"""The routes of runs: start one, follow it from any event on, see and decide what waits, cancel it, forget it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
-from trivium.serving._approvals import Verdict, described
+from trivium.journal import Journal
+from trivium.serving._approvals import Verdict, described, described_in
 from trivium.serving._http import (
     MOST,
     json_response,
@@ -63,6 +64,7 @@ class RunRoutes(Routes):
             ("GET", "/runs/{run_id}/events", self.events),
             ("POST", "/runs/{run_id}/cancel", self.cancel),
             ("POST", "/runs/{run_id}/approvals", self.decide),
+            ("GET", "/approvals", self.approvals),
             ("GET", "/metrics", self.metrics),
             ("GET", "/openapi.json", self.openapi),
         ]
@@ -151,6 +153,12 @@ class RunRoutes(Routes):
         await self._runs.decide(run, {digest: decision}, by=user, is_part=True)
         return json_response(await self._described(run))
 
+    async def approvals(self, request: Request) -> Response:
+        """Return the calls on which the user decides, in the order in which they were asked about."""
+        runs = await self._runs.waiting_for(owner_of(request))
+        found = await run_in_worker(partial(_waiting, self._runs.journal, runs))
+        return json_response({"approvals": sorted(found, key=lambda each: each["asked"])})
+
     async def forget(self, request: Request) -> Response:
         """Delete a run that has ended, with all that was written of it."""
         run = await self._run(request)
@@ -162,7 +170,7 @@ class RunRoutes(Routes):
 
     async def _described(self, run: ServedRun) -> JSONObject:
         found = _head(run.request)
-        if waiting := await self._runs.pending(run):
+        if waiting := await self._runs.approvals.pending(run):
             found["approvals"] = [*map(described, waiting)]
         last = run.log.events[-1] if run.log.is_over else {}
         return {**found, **{name: last[name] for name in ("message", "error", "why") if name in last}}
@@ -178,6 +186,22 @@ def _head(request: RunRequest) -> JSONObject:
         "created": request.created, "ended": request.ended or None,
         "usage": {"tokens": request.tokens, "usd": request.usd},
     }  # fmt: skip
+
+
+def _waiting(journal: Journal, runs: Sequence[RunRequest]) -> list[JSONObject]:
+    """Return the calls of paused runs that wait, each with what was asked of its run, and by whom."""
+    return [
+        {
+            "run": run.id,
+            "user": run.owner,
+            "model": run.name,
+            "session_id": run.session,
+            "message": run.said.get("text", ""),
+            **call,
+        }
+        for run in runs
+        for call in described_in(journal, run.id)
+    ]
 
 
 def _lines(run: ServedRun, after: int) -> AsyncGenerator[bytes]:

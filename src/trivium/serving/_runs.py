@@ -15,7 +15,7 @@ from trivium.commander import Limits, wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import JournalError, UnknownRunError
-from trivium.journal import Journal, PendingApproval
+from trivium.journal import Journal
 from trivium.module import Module
 from trivium.serving._admission import Admission
 from trivium.serving._approvals import Approvals, Verdict
@@ -197,6 +197,11 @@ class Runs:
         request = await run_in_worker(partial(self.store.find, run_id)) if is_any else None
         return await self.find(user if request is None else request.owner, run_id)
 
+    async def waiting_for(self, user: str) -> list[RunRequest]:
+        """Return the runs that wait and on which a user decides, the oldest first; see `find_for`."""
+        paused, approvers = await run_in_worker(self.store.paused), self.approvals.approvers
+        return [each for each in paused if (user in approvers if approvers else each.owner == user)]
+
     def alone(self, owner: str, session: str) -> AbstractAsyncContextManager[None]:
         """Have one request of a conversation after the other look what there is, as long as the block runs."""
         return self._claims.turn("begin", owner, session)
@@ -242,10 +247,6 @@ class Runs:
         """Return the latest run of a conversation that has not ended; None: there is none."""
         request = await run_in_worker(partial(self.store.unfinished_in, owner, session))
         return None if request is None else await self.find(owner, request.id)
-
-    async def pending(self, run: ServedRun) -> list[PendingApproval]:
-        """Return the calls of a run that wait for a decision."""
-        return await self.approvals.pending(run)
 
     async def decide(
         self,
@@ -430,7 +431,7 @@ class Runs:
                     await self.cancel(run, why)
                 async with self._claims.turn("decide", run.id):
                     await self._watch.refresh(run)
-                    if run.request.state == "paused" and not await self.pending(run):
+                    if run.request.state == "paused" and not await self.approvals.pending(run):
                         await self.approvals.tell(run)
                         await self._work.go_on_decided(run)
 

@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from hashlib import sha256
 from math import inf
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 from weakref import finalize
 
 from trivium.events import JSONObject
@@ -31,7 +31,7 @@ _SERVED: Final[ColumnTypes] = (
         "id": "TEXT PRIMARY KEY", "owner": "TEXT", "name": "TEXT", "session": "TEXT", "state": "TEXT",
         "created": "DOUBLE PRECISION", "ended": "DOUBLE PRECISION", "tokens": "INTEGER", "usd": "DOUBLE PRECISION",
         "before": "TEXT", "protocol": "TEXT NOT NULL DEFAULT ''", "epoch": "INTEGER NOT NULL DEFAULT 0",
-        "cancelled": "TEXT NOT NULL DEFAULT ''", "body": "TEXT",
+        "cancelled": "TEXT NOT NULL DEFAULT ''", "said": "TEXT NOT NULL DEFAULT '{}'", "body": "TEXT",
     },
 )  # fmt: skip
 _TABLES: Final = (
@@ -69,7 +69,9 @@ class RunRequest:
         protocol: the protocol that lists it, if one does.
         epoch: how often a server has taken it up that did not start it.
         cancelled: why it is to end, wherever it is at work; "": it is not.
-        body: what was asked, as JSON values.
+        said: what its client has said last, as the store keeps it for lists: the `text`, or the beginning of a long
+            one, and the `files` without what is in them.
+        body: what was asked, as JSON values; a list of runs leaves it out, which may be megabytes.
     """
 
     id: str
@@ -85,12 +87,33 @@ class RunRequest:
     protocol: str = ""
     epoch: int = 0
     cancelled: str = ""
+    said: JSONObject = field(default_factory=dict[str, Any])
     body: JSONObject = field(default_factory=dict[str, Any])
 
     @property
     def is_active(self) -> bool:
         """Return whether the run goes on, or will."""
         return self.state in ACTIVE
+
+    @property
+    def files(self) -> list[JSONObject]:
+        """The files of what its client has said last, each with its `mime_type`, and a `content` or a `url`."""
+        return self._last.get("files") or []
+
+    def summary(self) -> JSONObject:
+        """Return what `said` is of the body."""
+        content: object = self._last.get("content")
+        text = content[:1000] if isinstance(content, str) else ""
+        return {
+            "text": text,
+            "files": [{name: each.get(name) for name in ("filename", "mime_type")} for each in self.files],
+        }
+
+    @property
+    def _last(self) -> JSONObject:
+        messages: object = self.body.get("messages")
+        last: object = (cast("list[object]", messages)[-1:] or [""])[0] if isinstance(messages, list) else messages
+        return cast("JSONObject", last) if isinstance(last, dict) else {"content": last}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +150,7 @@ class TaskFilter:
 
 _COLUMNS: Final = tuple(each.name for each in fields(RunRequest))
 _ALL: Final = f"SELECT {', '.join(_COLUMNS)} FROM trivium_served"  # noqa: S608 - our own names
+_HEADS: Final = _ALL.replace(", body FROM", ", '{}' FROM")
 _IS_NAMED: Final = """substr(session, 1, 4) <> 'run_'
     AND NOT (substr(session, 1, 4) = 'mcp:' AND substr(session, length(session)) = '/')"""
 """The condition of `is_named` in SQL."""
@@ -172,7 +196,7 @@ class RunStore:
             *events: its first events.
         """
         with self.database.change() as changes:
-            changes.write(_ADD, [(*astuple(request)[:-1], json.dumps(request.body))])
+            changes.write(_ADD, [(*astuple(request)[:-2], *map(json.dumps, (request.summary(), request.body)))])
             changes.write(_SENT, [(request.id, each["seq"], json.dumps(each)) for each in events])
             if label:
                 changes.write(_LABEL, [(request.owner, request.session, _hashed(label), request.id, 0)])
@@ -247,23 +271,29 @@ class RunStore:
 
     def paused(self, before: float = inf) -> list[RunRequest]:
         """Return the runs that wait for a decision and were asked for before a time, the oldest first."""
-        return self._requests(" WHERE state = 'paused' AND created < ? ORDER BY created", before)
+        return self._requests(" WHERE state = 'paused' AND created < ? ORDER BY created", before, columns=_HEADS)
 
     def ended_before(self, at: float) -> list[RunRequest]:
         """Return runs that ended before a time, the oldest first: some of them, where they are many."""
-        return self._requests(" WHERE state IN (?, ?, ?) AND ended < ? ORDER BY ended LIMIT 100", *ENDED, at)
+        where = " WHERE state IN (?, ?, ?) AND ended < ? ORDER BY ended LIMIT 100"
+        return self._requests(where, *ENDED, at, columns=_HEADS)
 
-    def runs_of(self, owner: str, most: int = 100, before: tuple[float, str] | None = None) -> list[RunRequest]:
+    def runs_of(
+        self, owner: str, most: int = 100, before: tuple[float, str] | None = None, session: str = ""
+    ) -> list[RunRequest]:
         """Return the runs of an owner, the latest first.
 
         Args:
             owner: the owner.
             most: how many at once.
             before: the time of the beginning and the id of the last one of the page before; None: the first page.
+            session: their conversation; "": any.
         """
-        where, values = ("", ()) if before is None else (" AND (created, id) < (?, ?)", before)
-        order = " ORDER BY created DESC, id DESC LIMIT ?"
-        return self._requests(f" WHERE owner = ?{where}{order}", owner, *values, most)
+        given = {"(created, id) < (?, ?)": before or (), "session = ?": (session,) if session else ()}
+        where = " AND ".join(["owner = ?", *(each for each, values in given.items() if values)])
+        values = [value for each in given.values() for value in each]
+        order = "ORDER BY created DESC, id DESC LIMIT ?"
+        return self._requests(f" WHERE {where} {order}", owner, *values, most, columns=_HEADS)
 
     def last_of(self, owner: str, session: str, but: Collection[str] = (), before: float = inf) -> RunRequest | None:
         """Return the run of a conversation that ended well last; None: there is none.
@@ -419,9 +449,9 @@ class RunStore:
             for query in FORGET_SERVED:
                 changes.write(query, [(run_id,)])
 
-    def _requests(self, where: str, *values: object) -> list[RunRequest]:
-        found = [dict(zip(_COLUMNS, row, strict=True)) for row in self.database.read(_ALL + where, values)]
-        return [RunRequest(**{**each, "body": json.loads(each["body"])}) for each in found]
+    def _requests(self, where: str, *values: object, columns: str = _ALL) -> list[RunRequest]:
+        found = [dict(zip(_COLUMNS, row, strict=True)) for row in self.database.read(columns + where, values)]
+        return [RunRequest(**{**each, **{name: json.loads(each[name]) for name in ("said", "body")}}) for each in found]
 
 
 def is_named(session: str) -> bool:

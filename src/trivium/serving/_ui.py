@@ -43,8 +43,8 @@ class UIRoutes(Routes):
         reports: Collection[str | Path] = (),
     ) -> None:
         super().__init__(runs, max_bytes)
-        self._reports = {f"/ui/report/{token_urlsafe(32)}": Path(each) for each in reports}
-        self._files, self._browser = UIFiles("/ui/files"), RunBrowser(runs, inspectors)
+        self._reports = {token_urlsafe(32): Path(each) for each in reports}
+        self._files, self._browser = UIFiles("./ui/files"), RunBrowser(runs, inspectors)
 
     def handled(self) -> Sequence[Handled]:
         """Return the routes of the UI."""
@@ -55,6 +55,7 @@ class UIRoutes(Routes):
             ("GET", "/ui/report/{secret}", self.report),
             ("GET", "/ui/runs", self.runs),
             ("GET", "/ui/run", self.run),
+            ("GET", "/ui/file", self.attachment),
             ("GET", "/ui/outline", self.outline),
             ("GET", "/ui/node", self.node),
             ("GET", "/ui/export", self.export),
@@ -87,14 +88,19 @@ class UIRoutes(Routes):
         served = [{"name": name, "root": module.name} for name, module in self._runs.served.items()]
         owner = owner_of(request)
         inspects = self._browser.inspects(owner)
-        reports = [{"name": page.name, "place": place} for place, page in self._reports.items() if inspects]
-        return json_response({"served": served, "owner": owner, "inspects": inspects, "reports": reports})
+        reports = [
+            {"name": page.name, "place": f"/ui/report/{secret}"} for secret, page in self._reports.items() if inspects
+        ]
+        approvers = self._runs.approvals.approvers
+        deciders = [] if owner in approvers else sorted(approvers)  # of what this user's runs ask, if others decide
+        about = {"served": served, "owner": owner, "inspects": inspects, "reports": reports, "deciders": deciders}
+        return json_response({**about, "max_bytes": self._max_bytes})
 
     async def report(self, request: Request) -> Response:
         """Return a report by its secret path: a frame sends no token. It is shut off from the page around it."""
         from starlette.responses import HTMLResponse
 
-        place = self._reports.get(request.url.path)
+        place = self._reports.get(request.path_params["secret"])
         if place is None:
             raise Failure(404, "NotFound", "there is no such report: load the page again")
         try:
@@ -116,6 +122,11 @@ class UIRoutes(Routes):
     async def run(self, request: Request) -> Response:
         """Return a run."""
         return json_response(await self._browser.show(owner_of(request), _asked(request, "id")))
+
+    async def attachment(self, request: Request) -> Response:
+        """Return a file that was sent with the message of a run, by its place there."""
+        at = whole_number(request.query_params.get("at", "0"), "at", 0, 1000)
+        return json_response(await self._browser.file(owner_of(request), _asked(request, "id"), at))
 
     async def outline(self, request: Request) -> Response:
         """Return the nodes of a run in columns: all, or what has changed `after` a record of a tree of `size` nodes."""

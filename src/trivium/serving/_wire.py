@@ -1,7 +1,7 @@
 """Messages, sessions, events and errors as JSON, as they travel between processes. No I/O.
 
-An incoming message is a user's, whatever it claims: only its content, its sender, its sources, and what it says of its
-kind are read. So no client can forge a tool call, an answer of the model or the end of a task.
+An incoming message is a user's, whatever it claims: only its content, its files, its sender, its sources, and what it
+says of its kind are read. So no client can forge a tool call, an answer of the model or the end of a task.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Final, NoReturn, cast, get_args
+
+from pydantic import ValidationError
 
 from trivium.commander import TaskNode
 from trivium.commander.lowlevel import emit
@@ -27,7 +29,7 @@ from trivium.exceptions import (
     UnknownNodeError,
 )
 from trivium.policies import Source, Sources, as_sources
-from trivium.schema import Entity, Message, MessageExtra, Usage
+from trivium.schema import Entity, FileAttachment, Message, MessageExtra, Usage
 
 Session = int | str
 """A session as clients name it: a number or a text; a text that writes a number is that number."""
@@ -37,9 +39,13 @@ MAX_SOURCES: Final = 100
 """The sources by name that are read with a message: each answer of a session repeats them."""
 MAX_DEPTH: Final = 100
 """Levels of objects and lists in a body: what is remembered of it is written as JSON within more of them."""
-READ: Final = ("content", "sender", "type", "extra_info", "sources")
-"""The keys of a message that are read; what else it has as it was dumped counts for nothing here, but for its files."""
-_KNOWN: Final = frozenset((*Message.model_fields, *get_args(MessageExtra))) - {"files", "attachments"}
+READ: Final = ("content", "sender", "type", "extra_info", "sources", "files")
+"""The keys of a message that are read; what else it has as it was dumped counts for nothing here."""
+_KNOWN: Final = frozenset((*Message.model_fields, *get_args(MessageExtra))) - {"attachments"}
+_FILE: Final = (
+    "a file has its bytes in base64 as content, a mime_type and, if you like, a filename; or it is an image, with its"
+    " https:// address as url and a mime_type that begins with image/"
+)
 _ROLES = frozenset(
     {"assistant", "model", "tool", *(str(entity).lower() for entity in Entity if entity is not Entity.USER)}
 )
@@ -175,7 +181,7 @@ def parse_messages(value: object, names: Iterable[str], structured: bool) -> lis
         if not isinstance(given, dict) or "content" not in given:  # type: ignore[unnecessary] - it may be anything
             raise Failure(422, "InvalidRequest", "a message is a text, or an object with a content")
         if unread := [name for name in given if name not in _KNOWN]:
-            known = f"there are {', '.join(READ)}; images and other files go by /v1, /ag-ui, /ai-sdk and /a2a"
+            known = f"there are {', '.join(READ)}"
             raise Failure(422, "InvalidRequest", f"{unread[0][:100]!r} is no key of a message here; {known}")
         message = _plain_message(given)
         if not structured and not isinstance(message.content, str):
@@ -187,8 +193,32 @@ def parse_messages(value: object, names: Iterable[str], structured: bool) -> lis
             sources = parse_sources(given.get("sources"))
         except InvalidSourcesError as error:
             raise Failure(422, "InvalidRequest", str(error)) from None
-        messages.append(message.replace(sources=sources or None))
+        files = _parse_files(given.get("files"))
+        messages.append(message.replace(sources=sources or None, files=files or None))
     return messages
+
+
+def _parse_files(value: object) -> tuple[FileAttachment, ...]:
+    if value is None or isinstance(value, list):
+        return tuple(map(_parse_file, cast("list[object]", value or ())))
+    raise Failure(422, "InvalidRequest", f"the files of a message are a list: {_FILE}")
+
+
+def _parse_file(value: object) -> FileAttachment:
+    """Return a file that a client sends with a message.
+
+    Raises:
+        Failure: it is none, or stands elsewhere and is no image; status 422.
+    """
+    given = cast("JSONObject", value) if isinstance(value, dict) else {}
+    try:
+        file = FileAttachment.model_validate({name: each for name, each in given.items() if each is not None})
+    except ValidationError:
+        raise Failure(422, "InvalidRequest", _FILE) from None
+    is_elsewhere = file.mime_type.startswith("image/") and (file.url or "").startswith("https://")
+    if not given.keys() <= FileAttachment.model_fields.keys() or not (file.content or is_elsewhere):
+        raise Failure(422, "InvalidRequest", _FILE)
+    return file.model_copy(update={"url": None}) if file.content else file
 
 
 def parse_sources(value: object) -> Sources:

@@ -48,15 +48,15 @@ class UIFiles:
     """The files of the UI at addresses that change with their contents, so that a browser keeps them for ever.
 
     Args:
-        prefix: the path below which a server has them.
+        prefix: the path below which a server has them; relative to the page, as a server may stand below a path.
 
     Attributes:
         page: the page that loads them.
         headers: the headers of the page: nothing is loaded from elsewhere, and only these files run.
 
     Example:
-        >>> files = UIFiles("/ui/files")
-        >>> content, kind = files.find(files.base.removeprefix("/ui/files/") + "/app.css")
+        >>> files = UIFiles("./ui/files")
+        >>> content, kind = files.find(files.base.removeprefix("./ui/files/") + "/app.css")
         >>> kind
         'text/css; charset=utf-8'
         >>> files.find("../secret") is None

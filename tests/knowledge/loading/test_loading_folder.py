@@ -32,14 +32,19 @@ def found(folder: Path, **options: list[str]) -> tuple[list[str], dict[str, str]
     return names, {str(Path(each.name).relative_to(folder)): each.reason for each in left_out}
 
 
-def test_files_come_by_name_and_what_is_left_out_is_reported(tmp_path: Path) -> None:
-    make(tmp_path, ["b.md", "a.py", "deep/down/c.txt", "deep/z.csv", ".hidden/x", ".env", "photo.PNG", "CVS/Root"])
+def test_files_come_by_name_and_what_is_left_out_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(
+        tmp_path,
+        ["b.md", "a.py", "deep/down/c.txt", "deep/z.csv", ".hidden/x", ".env", "music.MP3", "photo.PNG", "CVS/Root"],
+    )
+    monkeypatch.setenv("PATH", "")
     os.mkfifo(tmp_path / "pipe")
     names, left_out = found(tmp_path)
     assert names == ["a.py", "b.md", "deep/z.csv", "deep/down/c.txt"]
     assert left_out == {
         ".env": "it is hidden", ".hidden": "it is hidden", "CVS": "it belongs to version control",
-        "photo.PNG": "its suffix is that of a binary file", "pipe": "it is not a regular file",
+        "music.MP3": "its suffix is that of a binary file",
+        "photo.PNG": "it is an image, and tesseract is not installed", "pipe": "it is not a regular file",
     }  # fmt: skip
 
 

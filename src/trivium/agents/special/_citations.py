@@ -21,6 +21,7 @@ class Citation(BaseModel):
         line: the line on which the quote begins, from 1; counted within its page if there are pages; 0: unknown.
         end_line: the line on which it ends.
         page: the page, slide or sheet, from 1; None: the format has none.
+        attachment: the file attached to the e-mail that is the source; page and lines are those of that file.
         heading: the headings above it.
         quote: the text.
         chunk_id: the chunk of the store that holds the quote, or its beginning.
@@ -37,6 +38,7 @@ class Citation(BaseModel):
     line: int = 0
     end_line: int = 0
     page: int | None = None
+    attachment: str = ""
     heading: str = ""
     quote: str
     chunk_id: str = ""
@@ -46,8 +48,8 @@ class Citation(BaseModel):
         """Source, page and lines, in a form that editors open."""
         from trivium.parsing import ChunkMetaData
 
-        found = ChunkMetaData(source=self.source, line=self.line, end_line=self.end_line, page=self.page)
-        return found.citation
+        about = self.model_dump(include={"source", "line", "end_line", "page", "attachment"})
+        return ChunkMetaData(**about).citation
 
 
 class DocAnswer(BaseModel):

@@ -264,6 +264,7 @@ class Reading:
             line=first.chunk.line_at(first.start),
             end_line=first.chunk.line_at(last.end - 1),
             page=about.page,
+            attachment=about.attachment,
             heading=about.heading,
             quote=text[first.start : last.end],
             chunk_id=about.id,
@@ -305,12 +306,13 @@ class Reading:
 
 
 def _place_of(chunk: Chunk, heading: str = "") -> str:
-    return " ".join(f"From {chunk.metadata.source}{heading and f', {heading}'}".split())
+    names = filter(None, [chunk.metadata.source, chunk.metadata.attachment, heading])
+    return " ".join(f"From {', '.join(names)}".split())
 
 
 def _whole_place_of(chunk: Chunk) -> str:
     about = chunk.metadata
-    return f"{about.title}\n{about.source}\n{about.heading}"
+    return f"{about.title}\n{about.source}\n{about.attachment}\n{about.heading}"
 
 
 def _role_of(number: Numeral, is_in_row: bool = False) -> str:

@@ -24,8 +24,6 @@ from trivium.serving.lowlevel import READ, forward_event, parse_answer
 
 SILENT_SECONDS, ALIVE_SECONDS = 60.0, 5.0
 MAX_ANSWER = 64 << 20
-_SENT = (*READ, "files")
-"""The keys of a message that are sent; files, so that the server says that it takes none."""
 
 
 class HTTPAgentClient(Module, Generic[T_co]):
@@ -108,7 +106,7 @@ class HTTPAgentClient(Module, Generic[T_co]):
         """Send the messages, pass on the server's events, and return its answer."""
         node = current.get()
         assert node is not None, "a call runs in its node"
-        said = [{name: value for name, value in to_json_value(each).items() if name in _SENT} for each in message]
+        said = [{name: value for name, value in to_json_value(each).items() if name in READ} for each in message]
         body = {"message": said, "session_id": _named(session_id)}
         answer: Message | None = None
         async with aclosing(iterate(self._events, {**kwargs, **body, "stream": True})) as events:

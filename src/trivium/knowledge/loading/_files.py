@@ -22,6 +22,7 @@ class FileSource(Source):
     Args:
         path: its path, which is also its name.
         max_bytes: maximum size of a file whose format is not read in parts (default 32 MiB); see `read_parts`.
+        encoding: that of a text without a byte order mark; see `read`.
         limits: what reading it may take; default `ReadLimits()`.
 
     Example:
@@ -35,11 +36,16 @@ class FileSource(Source):
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, limits: ReadLimits | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        max_bytes: int = MAX_BYTES,
+        limits: ReadLimits | None = None,
+        encoding: str = "",
     ) -> None:
         # A file name may hold bytes that are not text; a name is stored and displayed, so it must be text.
         super().__init__(os.fsencode(path).decode("utf-8", "replace"))
-        self._path, self._max_bytes, self._limits = os.fspath(path), max_bytes, limits
+        self._path, self._max_bytes, self._limits, self._encoding = os.fspath(path), max_bytes, limits, encoding
 
     def state(self) -> str:
         """Return its size, the time of its last change and its inode."""
@@ -63,7 +69,8 @@ class FileSource(Source):
     def documents(self) -> Iterator[Document]:
         """Read its text, in parts if it is long."""
         with self._open() as file:
-            yield from read_parts(file, self.name, max_bytes=self._max_bytes, limits=self._limits)
+            limits, encoding = self._limits, self._encoding
+            yield from read_parts(file, self.name, max_bytes=self._max_bytes, limits=limits, encoding=encoding)
 
     def _open(self) -> BufferedReader:
         try:

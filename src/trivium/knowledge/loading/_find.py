@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from trivium.exceptions import ArgumentTypeError
 from trivium.knowledge.loading._choice import FileChoice, oddity
 from trivium.knowledge.loading._files import FileSource
 from trivium.knowledge.loading._folder import files_in
 from trivium.knowledge.loading._git import GitSource, Repository
-from trivium.knowledge.loading._patterns import parse_patterns
 from trivium.knowledge.loading._source import Skipped, Source
 from trivium.knowledge.loading._web import WebSource
 from trivium.parsing import ReadLimits
@@ -26,10 +25,15 @@ _GIT = "git+"
 _KINDS = {"120000": "it is a link", "160000": "it is a submodule"}
 
 
-class _Order(NamedTuple):
-    choice: FileChoice
+class _Reading(TypedDict):
     max_bytes: int
     limits: ReadLimits | None
+    encoding: str
+
+
+class _Order(NamedTuple):
+    choice: FileChoice
+    reading: _Reading
     fetcher: Fetcher | None
     on_skip: Callable[[Skipped], object]
 
@@ -40,6 +44,7 @@ def find_sources(
     exclude: Collection[str] = (),
     max_bytes: int = MAX_BYTES,
     limits: ReadLimits | None = None,
+    encoding: str = "",
     fetcher: Fetcher | None = None,
     on_skip: Callable[[Skipped], object] | None = None,
 ) -> Iterator[Source]:
@@ -55,9 +60,11 @@ def find_sources(
         exclude: patterns of files and folders to leave out.
         max_bytes: maximum size of a file whose format is not read in parts (default 32 MiB); see `read_parts`.
         limits: what reading one document may take; default `ReadLimits()`.
+        encoding: that of texts without a byte order mark, such as "cp1250"; see `read`.
         fetcher: downloads URLs; see `WebSource`.
         on_skip: called for each file or folder that no pattern excludes and that is left out: hidden, binary by its
-            suffix, excluded by a `.gitignore` file, a link, a submodule, or not accessible.
+            suffix, an image (in a repository, or without tesseract), excluded by a `.gitignore` file, a link, a
+            submodule, or not accessible.
 
     Raises:
         ConfigurationError: the URL or the revision of a git repository is not valid.
@@ -67,7 +74,7 @@ def find_sources(
     Example:
         >>> import pathlib, tempfile
         >>> folder = tempfile.TemporaryDirectory()
-        >>> for name in ("lease.md", "photo.png"):
+        >>> for name in ("lease.md", "music.mp3"):
         ...     _ = pathlib.Path(folder.name, name).write_text("# Lease")
         >>> left_out = list[Skipped]()
         >>> [pathlib.Path(source.name).name for source in find_sources(folder.name, on_skip=left_out.append)]
@@ -76,9 +83,8 @@ def find_sources(
         'its suffix is that of a binary file'
         >>> folder.cleanup()
     """
-    order = _Order(
-        FileChoice(parse_patterns(include), parse_patterns(exclude)), max_bytes, limits, fetcher, on_skip or _nothing
-    )
+    reading: _Reading = {"max_bytes": max_bytes, "limits": limits, "encoding": encoding}
+    order = _Order(FileChoice.of(include, exclude), reading, fetcher, on_skip or _nothing)
     for place in places:
         if not isinstance(place, str | os.PathLike) or not os.fspath(place):  # pyright: ignore[reportUnnecessaryIsInstance] - users pass anything
             raise ArgumentTypeError(f"{place!r} is not a place: give a path or a URL as text", "places")
@@ -94,14 +100,12 @@ def _at(place: str, order: _Order) -> Iterator[Source]:
     if repository:
         yield from repository_sources(Repository(repository, revision), order)
     elif place.lower().startswith(_WEB):
-        yield WebSource(place, fetcher=order.fetcher, max_bytes=order.max_bytes, limits=order.limits)
+        yield WebSource(place, fetcher=order.fetcher, **order.reading)
     elif os.path.isdir(place):
         for path in files_in(Path(place), order.choice, order.on_skip):
-            yield FileSource(path, max_bytes=order.max_bytes, limits=order.limits)
+            yield FileSource(path, **order.reading)
     else:
-        yield FileSource(
-            place, max_bytes=order.max_bytes, limits=order.limits
-        )  # a missing file is an error of its source
+        yield FileSource(place, **order.reading)  # a missing file is an error of its source
 
 
 def as_git(place: str) -> tuple[str, str]:
@@ -122,7 +126,7 @@ def repository_sources(repository: Repository, order: _Order) -> Iterator[Source
         parts = tuple(blob.path.split("/"))
         if not order.choice.wants(parts):
             continue
-        source = GitSource(repository, blob, max_bytes=order.max_bytes, limits=order.limits)
+        source = GitSource(repository, blob, **order.reading)
         oddities = (oddity(part, is_folder=True) for part in parts[:-1])
         reason = _KINDS.get(blob.mode) or next(filter(None, oddities), "") or oddity(parts[-1])
         if reason:

@@ -23,8 +23,8 @@ def files_in(folder: Path, choice: FileChoice, on_skip: Callable[[Skipped], obje
     Args:
         folder: the folder.
         choice: the choice of files.
-        on_skip: called for each chosen file or folder that is left out: hidden, binary by its name, excluded by a
-            `.gitignore` file, not a regular file, not accessible, or a link out of the folder.
+        on_skip: called for each chosen file or folder that is left out: hidden, binary by its name, an image without
+            OCR, excluded by a `.gitignore` file, not a regular file, not accessible, or a link out of the folder.
 
     Raises:
         DocumentNotFoundError: there is no such folder.
@@ -94,7 +94,7 @@ class _Walk:
     ) -> str | OSError:
         """Return the reason to leave out a file or folder that is chosen; "" if there is none."""
         is_folder = entry.is_dir(follow_symlinks=False)
-        if problem := oddity(entry.name, is_folder):
+        if problem := oddity(entry.name, is_folder, reads_images=True):
             return problem
         if excludes(rules, (*self._above, *path), is_folder):
             return IGNORED

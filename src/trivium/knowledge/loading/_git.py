@@ -176,6 +176,7 @@ class GitSource(Source):
         repository: the repository.
         blob: the file.
         max_bytes: maximum size of a file whose format is not read in parts; see `read_parts`.
+        encoding: that of a text without a byte order mark; see `read`.
         limits: what reading it may take; default `ReadLimits()`.
     """
 
@@ -186,9 +187,11 @@ class GitSource(Source):
         *,
         max_bytes: int = MAX_BYTES,
         limits: ReadLimits | None = None,
+        encoding: str = "",
     ) -> None:
         super().__init__(f"{repository.name}:{blob.path}")
         self._repository, self._blob, self._max_bytes, self._limits = repository, blob, max_bytes, limits
+        self._encoding = encoding
 
     def state(self) -> str:
         """Return the id of its content, which git knows without reading it."""
@@ -205,7 +208,8 @@ class GitSource(Source):
     def documents(self) -> Iterator[Document]:
         """Read its text, in parts if it is long."""
         with self._repository.open(self._blob.id) as file:
-            for document in read_parts(file, self.name, max_bytes=self._max_bytes, limits=self._limits):
+            limits, encoding = self._limits, self._encoding
+            for document in read_parts(file, self.name, max_bytes=self._max_bytes, limits=limits, encoding=encoding):
                 more = {"commit": self._repository.commit}
                 document.metadata = document.metadata.model_copy(update=more)
                 yield document

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from trivium.knowledge.loading._source import Source
 from trivium.parsing import ReadLimits
-from trivium.parsing.lowlevel import MAX_BYTES, Original, read_original, suffix_for, suffix_of
+from trivium.parsing.lowlevel import MAX_BYTES, Original, named_encoding, read_original, suffix_for, suffix_of
 from trivium.schema import Document
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class WebSource(Source):
         url: an `http` or `https` URL.
         fetcher: downloads it; default: a fetcher with a limit of `max_bytes` and a timeout of a minute.
         max_bytes: maximum size in bytes (default 32 MiB).
+        encoding: that of a text without a byte order mark; see `read`.
         limits: what reading it may take; default `ReadLimits()`.
 
     Example::
@@ -45,10 +46,12 @@ class WebSource(Source):
         fetcher: Fetcher | None = None,
         max_bytes: int = MAX_BYTES,
         limits: ReadLimits | None = None,
+        encoding: str = "",
     ) -> None:
         parts = urlsplit(url)
         super().__init__(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="")))
         self._url, self._fetcher, self._max_bytes, self._limits = url, fetcher, max_bytes, limits
+        self._encoding = encoding
         self._got: Download | None = None
 
     def state(self) -> str:
@@ -77,7 +80,8 @@ class WebSource(Source):
         got = self._download()
         kind, charset = got.content_type.partition(";")[0].strip().lower(), _CHARSET.search(got.content_type)
         suffix = suffix_for(kind) or suffix_of(urlsplit(got.url).path)
-        original = Original(got.data, self.name, suffix, self._max_bytes, charset[1] if charset else None)
+        named = named_encoding(self._encoding) or (charset[1] if charset else None)
+        original = Original(got.data, self.name, suffix, self._max_bytes, named)
         if len(got.data) > self._max_bytes:
             raise original.too_large(f"{len(got.data):,} bytes")
         yield read_original(original, self._limits)

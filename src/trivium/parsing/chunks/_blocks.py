@@ -130,6 +130,7 @@ def chunks_from(document: Document, blocks: Iterable[Block], sizes: Sizes) -> It
         first, last = locator.place(start), locator.place(end - 1)
         where = {"start": start + shift, "end": end + shift, "line": first.line, "end_line": last.line}
         shared |= where | {"page": first.page, "position": position}
+        shared["attachment"] = first.attachment or shared.get("attachment", "")
         shared["heading"] = block.heading
         inside = pairs[bisect_right(pairs, (start, maxsize)) : bisect_left(pairs, (end, 0))]
         shared["source_lines"] = tuple((offset - start, line) for offset, line in inside)

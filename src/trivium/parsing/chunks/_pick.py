@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
 from typing import TypeAlias
 
 from trivium.parsing._chunk import Chunk, ChunkMetaData
+from trivium.parsing._mail import MailDocument
 from trivium.parsing.chunks._blocks import Count
 from trivium.parsing.chunks._code import chunk_code
 from trivium.parsing.chunks._markdown import chunk_markdown
@@ -27,7 +30,7 @@ def chunk(
     """Return the chunks of a document, by the chunker that fits its media type, else the suffix of its source.
 
     Each is a slice of the text and knows its place, so that it can be cited. Only whitespace is in no chunk. A document
-    that is a chunk already stays as it is.
+    that is a chunk already stays as it is. Of an e-mail, it and each attached file are chunked as a document.
 
     Args:
         document: the text.
@@ -42,7 +45,12 @@ def chunk(
     >>> [each.content for each in chunk(Document(content="One two three. Four five six."), size=20)]
     ['One two three.', 'Four five six.']
     """
-    if chunker is not None:
+    if isinstance(document, MailDocument):
+        each_part = partial(chunk, size=size, overlap=overlap, count=count, chunker=chunker)
+        for position, each in enumerate(chain.from_iterable(map(each_part, document.parts()))):
+            each.metadata.position = position
+            yield each.identified()
+    elif chunker is not None:
         yield from chunker(document)
     elif isinstance(document, Chunk) and document.metadata.is_chunk:
         yield document

@@ -27,7 +27,7 @@ from trivium.exceptions import (
     UnreadableDocumentError,
 )
 from trivium.parsing._boxes import PageLayout
-from trivium.parsing.formats._formats import Original, Parsed
+from trivium.parsing.formats._formats import AttachedFile, Original, Parsed
 
 if TYPE_CHECKING:
     from trivium.parsing._limits import ReadLimits
@@ -130,10 +130,15 @@ def read_apart(original: Original, limits: ReadLimits) -> tuple[str, Parsed]:
         raise MissingExtraError(found["package"], found["extra"])
     if "error" in found:
         raise _error(found, original.source)
-    kind, pages, text_end = found.pop("kind"), tuple(found.pop("pages")), found.pop("text_bytes")
+    kind, pages = found.pop("kind"), tuple(found.pop("pages"))
     found["unread"] = tuple(found["unread"])
     lines, headings = (tuple((at, line) for at, line in found.pop(name)) for name in ("lines", "headings"))
-    view = memoryview(answer)
-    text, boxes = str(view[:text_end], "utf-8"), view[text_end:]
+    view, parts, done = memoryview(answer), list[memoryview](), 0
+    for size in found.pop("sizes"):
+        parts.append(view[done : done + size])
+        done += size
+    text, boxes, *files = parts
+    named: list[tuple[str, str, str | None]] = found["attached"]
+    found["attached"] = tuple(AttachedFile(*about, bytes(file)) for about, file in zip(named, files, strict=True))
     layout = PageLayout.from_bytes(boxes) if boxes else None
-    return kind, Parsed(text, pages=pages, lines=lines, headings=headings, layout=layout, **found)
+    return kind, Parsed(str(text, "utf-8"), pages=pages, lines=lines, headings=headings, layout=layout, **found)

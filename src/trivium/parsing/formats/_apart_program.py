@@ -1,4 +1,4 @@
-"""The program of the process that reads one file: its order and its bytes on stdin, its text and boxes on stdout."""
+"""The program of the process that reads one file: its order and its bytes on stdin, what it holds on stdout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trivium.parsing.formats._parsers import parse_original
 
 
 def answer() -> None:
-    """Read the file, and write one line of JSON, and behind it the text and its boxes."""
+    """Read the file, and write one line of JSON, and behind it the text, its boxes and the files attached to it."""
     order = json.loads(sys.stdin.buffer.readline())
     memory = order.pop("memory")
     languages, seconds, pages, *_ = order.pop("scanning")
@@ -29,11 +29,13 @@ def answer() -> None:
 
     begin()
     order["scanning"] = Scanning(tuple(languages), seconds, pages, report, begin)
-    text = boxes = b""
+    parts: list[bytes] = []
     try:
         kind, parsed = parse_original(Original(sys.stdin.buffer.read(), **order))
-        text, boxes = parsed.text.encode(), parsed.layout.to_bytes() if parsed.layout else b""
-        about = {"kind": kind, "text_bytes": len(text), **parsed._asdict()}
+        boxes = parsed.layout.to_bytes() if parsed.layout else b""
+        parts = [parsed.text.encode(), boxes, *(each.data for each in parsed.attached)]
+        about = {"kind": kind, "sizes": [*map(len, parts)], **parsed._asdict()}
+        about["attached"] = [each[:-1] for each in parsed.attached]
         del about["text"], about["layout"]
         head = json.dumps(about).encode()
     except DocumentError as error:
@@ -42,8 +44,8 @@ def answer() -> None:
     except MissingExtraError as error:
         head = json.dumps({"package": error.package, "extra": error.extra}).encode()
     except MemoryError:
-        head, text, boxes = OUT_OF_MEMORY, b"", b""
-    for part in (head, b"\n", text, boxes):
+        head, parts = OUT_OF_MEMORY, []
+    for part in (head, b"\n", *parts):
         sys.stdout.buffer.write(part)
     sys.stdout.buffer.flush()
 

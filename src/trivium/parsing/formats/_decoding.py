@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
+from trivium.exceptions import ConfigurationError
 from trivium.parsing.formats._alphabets import other_latin
 
 _BOMS = (
@@ -69,6 +70,17 @@ def known_encoding(name: str | None) -> str | None:
     found = codec.name.replace("_", "-")
     # A page cannot declare UTF-16 in ASCII letters: such a declaration is wrong (WHATWG encoding, 2.1).
     return None if found in _REFUSED or found.startswith(("utf-16", "utf-32")) else codec.name
+
+
+def named_encoding(name: str) -> str | None:
+    """Return the encoding that a user names for texts; None for "".
+
+    Raises:
+        ConfigurationError: there is no such encoding.
+    """
+    if name and known_encoding(name) is None:
+        raise ConfigurationError(f"{name!r} is no encoding of texts: give one of Python's, such as cp1250 or cp932")
+    return known_encoding(name) if name else None
 
 
 def decode_mixed(data: bytes) -> str:

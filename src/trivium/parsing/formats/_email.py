@@ -1,4 +1,4 @@
-"""E-mail: the usual headers, the body as text, and the names of the attachments."""
+"""E-mail: the usual headers, the body as text, and the files attached to it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,22 @@ from email.header import decode_header
 from email.message import Message
 from email.policy import compat32
 from typing import NamedTuple, cast
+from urllib.parse import unquote_to_bytes
 
 from trivium.parsing.formats._dates import mail_date
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._email_lines import Walk
-from trivium.parsing.formats._formats import Original, Parsed
+from trivium.parsing.formats._formats import AttachedFile, Original, Parsed, suffix_of
 from trivium.parsing.formats._html import marked_text
 from trivium.parsing.formats._lines import split_line_marks, with_line_mark
+from trivium.parsing.formats._media_types import suffix_for
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _LONGEST_HEADER = 20_000  # longer ones stay encoded: the standard library takes quadratic time
+_LONGEST_NAME = 200
+_SMALL_PICTURE = 100_000  # bytes of a logo; a scan that stands in the text has more
+_PICTURE_IN_HTML = re.compile(rb"cid:([^\s\"'<>)]+)", re.I)
+_SIGNATURES = frozenset(["application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature"])
 _NEXT_IN_MAILBOX = re.compile(rb"\r?\n\r?\nFrom [^\n]*\d{4}")
 
 
@@ -31,7 +37,8 @@ class _Body(NamedTuple):
 
 
 def parse_email(original: Original) -> Parsed:
-    """Return the first message: headers as lines, its text (or its HTML as text), and the names of the attachments.
+    """Return the first message: headers as lines, its text (or its HTML as text), the names of the attached files, and
+    these files without pictures that only decorate the text and without signatures.
 
     Raises:
         UnreadableDocumentError: its parts are nested deeper than the interpreter allows.
@@ -46,10 +53,11 @@ def parse_email(original: Original) -> Parsed:
         # The newer policies parse headers on access, in quadratic time, and raise on malformed ones.
         message = message_from_bytes(data, policy=compat32)
         text, lines = split_line_marks(_message_text(message, Walk(data, first)))
+        attached = tuple(_attached_files(message))
     except RecursionError:
         raise original.unreadable("this e-mail nests its parts too deeply; save its text and give that") from None
     published = mail_date(_header(message, "Date"))
-    return Parsed(text, _header(message, "Subject") or None, lines=lines, published=published)
+    return Parsed(text, _header(message, "Subject") or None, lines=lines, published=published, attached=attached)
 
 
 def _message_text(message: Message, walk: Walk) -> str:
@@ -103,12 +111,8 @@ def _body(part: Message, attached: list[str], walk: Walk) -> _Body:
         if kind == "multipart/alternative":  # renderings of one text, the richest last (RFC 2046): prefer the plain one
             return plain[0] if plain else filled[-1] if filled else _Body("", False)
         return _Body("\n\n".join(body.text.strip("\r\n") for body in filled), bool(plain))
-    if part.get_content_disposition() == "attachment" or not kind.startswith("text/"):
-        try:
-            name = tidy(_decoded(str(part.get_filename() or "")))
-        except (LookupError, ValueError):  # an extended parameter (RFC 2231) in an unknown encoding
-            name = ""
-        attached.append(f"Attachment: {name or f'({kind})'}")
+    if _is_attached(part):
+        attached.append(f"Attachment: {_name_of(part)}")
         return _Body("", False)
     text = walk.mark_lines(part, tidy(_payload(part)))
     return (
@@ -133,10 +137,43 @@ def _children(part: Message) -> Iterator[Message]:
 
 
 def _payload(part: Message) -> str:
+    return decode(_bytes_of(part), _charset_of(part) or "")
+
+
+def _bytes_of(part: Message) -> bytes:
     payload = part.get_payload(decode=True)
-    if not isinstance(payload, bytes):
-        return ""
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _charset_of(part: Message) -> str | None:
     try:
-        return decode(payload, str(part.get_content_charset() or ""))
+        return part.get_content_charset()
+    except (LookupError, ValueError):  # an extended parameter (RFC 2231) in an unknown encoding
+        return None
+
+
+def _name_of(part: Message) -> str:
+    """Return the name of an attached file on one line; without one its media type in brackets."""
+    try:
+        name = tidy(_decoded(str(part.get_filename() or "")))
     except (LookupError, ValueError):
-        return decode(payload)
+        name = ""
+    return name[:_LONGEST_NAME] or f"({part.get_content_type()})"
+
+
+def _is_attached(part: Message) -> bool:
+    is_text = part.get_content_maintype() == "text" and part.get_content_disposition() != "attachment"
+    return not part.is_multipart() and not is_text
+
+
+def _attached_files(message: Message) -> Iterator[AttachedFile]:
+    """Yield the files attached to a message, and to those within it, that may hold text of their own."""
+    parts = list(message.walk())
+    pages = [_bytes_of(part) for part in parts if part.get_content_type() == "text/html"]
+    shown = {unquote_to_bytes(found) for page in pages for found in _PICTURE_IN_HTML.findall(page)}
+    for part in filter(_is_attached, parts):
+        data, name, kind = _bytes_of(part), _name_of(part), part.get_content_type()
+        own = str(part.get("content-id", "")).strip("<> ").encode("utf-8", "surrogateescape")
+        is_decoration = kind.startswith("image/") and own in shown and len(data) <= _SMALL_PICTURE
+        if not is_decoration and kind not in _SIGNATURES:
+            yield AttachedFile(name, suffix_of(name) or suffix_for(kind), _charset_of(part), data)

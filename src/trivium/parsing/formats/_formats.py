@@ -119,12 +119,21 @@ class Original(NamedTuple):
         return f"{escape_unprintable(self.source)}: {text}"
 
 
+class AttachedFile(NamedTuple):
+    """A file attached to an e-mail, before it is read: its name, its suffix, the declared encoding and its bytes."""
+
+    name: str
+    suffix: str
+    charset: str | None
+    data: bytes
+
+
 class Parsed(NamedTuple):
     """The text of a file; its title and date, if it states them; the offsets of its pages, if it has pages.
 
     `lines` maps offsets to lines of the file where they differ from those of the text; `headings` are the headings that
     the format marks; see `DocMetaData`. `layout` has the boxes of the characters, if they stand on pages;
-    `unread` are the pages that are images and were not read.
+    `unread` are the pages that are images and were not read. `attached` are the files of an e-mail.
     """
 
     text: str
@@ -135,6 +144,7 @@ class Parsed(NamedTuple):
     headings: LinePairs = ()
     layout: PageLayout | None = None
     unread: tuple[int, ...] = ()
+    attached: tuple[AttachedFile, ...] = ()
 
 
 _MAGIC = (

@@ -109,7 +109,8 @@ _BY_SUFFIX = {
 }
 _DOCUMENTS = {PDF: ".pdf", DOCX: ".docx", PPTX: ".pptx", XLSX: ".xlsx", GZIP: ".gz"}
 _IMAGES = {PNG: ".png", JPEG: ".jpg", TIFF: ".tiff", GIF: ".gif", WEBP: ".webp", BMP: ".bmp"}
-BINARY_SUFFIXES = frozenset([*_DOCUMENTS.values(), *_IMAGES.values(), ".jpeg", ".tif"])
+IMAGE_SUFFIXES = frozenset([*_IMAGES.values(), ".jpeg", ".tif"])
+BINARY_SUFFIXES = IMAGE_SUFFIXES.union(_DOCUMENTS.values())
 # Media types of servers that mean another one; servers call any text plain, so for that the suffix decides.
 _SERVED = {
     "application/xhtml+xml": ".html",

@@ -31,6 +31,11 @@ _NOT_WORDS = frozenset({"osd", "equ"})
 _PACKAGE = "tesseract-ocr"
 
 
+def ocr_program() -> str | None:
+    """Return where tesseract is installed; None if it is not."""
+    return shutil.which("tesseract")
+
+
 class _Word(NamedTuple):
     line: tuple[str, str, str]
     box: tuple[int, int, int, int]
@@ -50,7 +55,7 @@ class OCR:
 
     def __init__(self, original: Original) -> None:
         self._original, self._seconds = original, original.scanning.seconds
-        program = shutil.which("tesseract")
+        program = ocr_program()
         if program is None:
             raise missing(original, "its text is an image, and OCR of it takes the program tesseract", _PACKAGE)
         self._program = program

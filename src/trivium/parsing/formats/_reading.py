@@ -6,16 +6,25 @@ import errno
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from logging import getLogger
 from pathlib import Path
 
-from trivium.exceptions import ConfigurationError, DocumentError, DocumentNotFoundError, UnreadableDocumentError
+from trivium.exceptions import DocumentError, DocumentNotFoundError, UnreadableDocumentError
 from trivium.parsing._boxes import PageLayout
 from trivium.parsing._limits import MAX_BYTES, ReadLimits
 from trivium.parsing._paged import PagedDocument
 from trivium.parsing.formats._apart import read_apart
-from trivium.parsing.formats._decoding import guess_charset, is_improbable, known_encoding
-from trivium.parsing.formats._formats import Original, Scanning, escape_unprintable, is_image, suffix_of
+from trivium.parsing.formats._attachments import with_attachments
+from trivium.parsing.formats._decoding import guess_charset, is_improbable, named_encoding
+from trivium.parsing.formats._formats import (
+    AttachedFile,
+    Original,
+    Scanning,
+    escape_unprintable,
+    is_image,
+    suffix_of,
+)
 from trivium.parsing.formats._html import declared_charset
 from trivium.parsing.formats._media_types import EMAIL
 from trivium.parsing.formats._parsers import parse_original
@@ -24,7 +33,7 @@ from trivium.schema.lowlevel import checked
 
 _logger = getLogger("trivium.parsing")
 _IN_PLACE = 1 << 20  # the largest file for which no process is started: each of our own parsers takes linear time
-_ADVICE = "save it as UTF-8, or name its encoding to `read` (`trivium extract --encoding`)"
+_ADVICE = "save it as UTF-8, or name its encoding to `read` or `find_sources` (`trivium ask --encoding`)"
 _SURE = 0.6  # mean confidence below which the words that OCR finds are mostly none
 _FOREIGN = (b"PK\x03\x04", b"\x1f\x8b")
 
@@ -48,7 +57,8 @@ def read(
     a PDF, are read by the program tesseract (OCR). A PDF or an image is a `PagedDocument`, which knows the place of
     each character. Lines end in `\\n`. `metadata` holds the source and the media type; the title and the date, if the
     file states them; the offsets of pages, slides or sheets; and for HTML, e-mail, CSV and XLSX the lines or rows of
-    the file on which the text stands.
+    the file on which the text stands. An e-mail with attached files that can be read is a `MailDocument`: their texts
+    follow its own, and a warning in the log names each that cannot.
 
     Args:
         path: the file.
@@ -77,12 +87,11 @@ def read(
     'Fish & chips\\n\\nPeas\\n'
     >>> folder.cleanup()
     """
-    if encoding and known_encoding(encoding) is None:
-        raise ConfigurationError(f"{encoding!r} is no encoding of texts: give one of Python's, such as cp1250 or cp932")
+    charset = named_encoding(encoding)
     # A file name may hold bytes that are not text; a source is stored and displayed, so it must be text.
     source = os.fsencode(path).decode("utf-8", "backslashreplace")
     scanning = Scanning(tuple(languages), report=on_page)
-    original = Original(b"", source, suffix_of(source), max_bytes, encoding or None, scanning=scanning)
+    original = Original(b"", source, suffix_of(source), max_bytes, charset, scanning=scanning)
     try:
         size = os.stat(path).st_size
         if size > max_bytes:
@@ -98,13 +107,21 @@ def read(
 
 def read_original(original: Original, limits: ReadLimits | None = None) -> Document:
     """Read the text of a file whose bytes are in memory; see `read`."""
+    limits = limits or ReadLimits()
+    read_one = partial(_read_one, limits=limits)
+    document, attached = read_one(original)
+    return with_attachments(document, attached, original, limits, read_one) if attached else document
+
+
+def _read_one(original: Original, limits: ReadLimits) -> tuple[Document, Sequence[AttachedFile]]:
+    """Read one file, and return it with the files attached to it, which are not read yet."""
     data = original.data
     is_text = not data.startswith(_FOREIGN) and b"%PDF-" not in data[:1024] and not is_image(data)
     told = original.charset is not None or not is_text or declared_charset(data) is not None or not is_improbable(data)
     guess = None if told else guess_charset(data)
     original = original._replace(charset=original.charset or guess)
     if len(data) > _IN_PLACE or not is_text:
-        kind, parsed = read_apart(original, limits or ReadLimits())
+        kind, parsed = read_apart(original, limits)
     else:
         kind, parsed = parse_original(original)
     if not told and kind != EMAIL:  # whose parts each have their own
@@ -115,8 +132,9 @@ def read_original(original: Original, limits: ReadLimits | None = None) -> Docum
     metadata.published_date = parsed.published or metadata.published_date
     if parsed.layout is not None:
         _warn_of_unsure_pages(parsed.layout, original.source)
-        return PagedDocument(content=parsed.text, metadata=metadata, layout=parsed.layout, unread_pages=parsed.unread)
-    return Document(content=parsed.text, metadata=metadata)
+        unread, layout = parsed.unread, parsed.layout
+        return PagedDocument(content=parsed.text, metadata=metadata, layout=layout, unread_pages=unread), ()
+    return Document(content=parsed.text, metadata=metadata), parsed.attached
 
 
 def warn_of_encoding(guess: str | None, source: str) -> None:

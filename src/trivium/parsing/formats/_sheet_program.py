@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ from trivium.parsing.formats._apart import limit_process
 from trivium.parsing.formats._formats import Original
 from trivium.parsing.formats._packages import UNSAVED, check_package, numbered_rows, open_workbook
 from trivium.parsing.formats._sheets import SheetOrder
+from trivium.parsing.formats._xlsx import SheetTables
+
+_LAST_COLUMN, _LAST_ROW = 16_384, 1_048_576  # of Excel
 
 
 def send_rows() -> None:
@@ -46,19 +49,59 @@ def rows_of(order: SheetOrder) -> Iterator[tuple[int, tuple[Any, ...]]]:
     sheets = {each.title: each for each in open_workbook(order.file).worksheets}
     if not sheets:
         raise original.empty()
-    if order.sheet is not None and order.sheet not in sheets:
-        raise LookupError(f"{Path(order.file).name} has no sheet {order.sheet!r}; it has {', '.join(sheets)}")
-    sheet = sheets[order.sheet] if order.sheet else next(iter(sheets.values()))
+    title, area = area_of(order.sheet or next(iter(sheets)), sheets, Path(order.file).name)
     zeros: dict[int, int] = {}
-    for number, cells in numbered_rows(sheet):
-        row = tuple(code_of(each, zeros) if type(each.value) is int else each.value for each in cells)
-        if len(row) > order.columns:
-            text = (
-                f"{order.file}: row {number} has {len(row):,} cells, the limit is {order.columns:,} columns; leave out "
-            )
-            raise DocumentTooLargeError(f"{text}some, or raise TableLimits(columns=…)", order.file, "columns")
-        if any(cell is not None for cell in row):
-            yield number, row
+    tables = SheetTables()
+    for number, cells in numbered_rows(sheets[title]):
+        if area is None or area[1] <= number <= area[3]:
+            inside = cells if area is None else cells[area[0] - 1 : area[2]]
+            row = tuple(code_of(each, zeros) if type(each.value) is int else each.value for each in inside)
+            if len(row) > order.columns:
+                text = (
+                    f"{order.file}: row {number} has {len(row):,} cells, the limit is {order.columns:,} columns; leave "
+                )
+                text += "out some, or raise TableLimits(columns=…)"
+                raise DocumentTooLargeError(text, order.file, "columns")
+            if any(cell is not None for cell in row):
+                if area is None:
+                    check_is_one_table(row, number, tables, title, original)
+                yield number, row
+
+
+def area_of(wanted: str, sheets: Collection[str], file: str) -> tuple[str, tuple[int, int, int, int] | None]:
+    """Return the title of a sheet, and the first and last columns and rows of a part of it, as of `Sales!A12:C40`.
+
+    Raises:
+        LookupError: there is no such sheet, or no such part.
+    """
+    if wanted in sheets:
+        return wanted, None
+    title, _, part = wanted.rpartition("!")
+    if title not in sheets:
+        raise LookupError(f"{file} has no sheet {title or wanted!r}; it has {', '.join(sheets)}")
+    from openpyxl.utils.cell import range_boundaries
+
+    try:
+        left, top, right, bottom = range_boundaries(part)
+    except ValueError:
+        raise LookupError(f"{part!r} is no part of a sheet: write it as in Excel, {title}!A12:C40") from None
+    return title, (left or 1, top or 1, right or _LAST_COLUMN, bottom or _LAST_ROW)
+
+
+def check_is_one_table(row: Sequence[Any], number: int, tables: SheetTables, title: str, original: Original) -> None:
+    """Look at the next row of a sheet.
+
+    Raises:
+        UnreadableDocumentError: another table begins there.
+    """
+    values = ["" if cell is None or cell is UNSAVED else str(cell).strip() for cell in row]
+    tables.names_for(number, values, {at for at, cell in enumerate(row) if isinstance(cell, str) and values[at]})
+    if tables.further:
+        below = tables.further[0]
+        rows = (1, below - 1), (below, _LAST_ROW), (1, _LAST_ROW)
+        first, second, whole = (f"sheet={f'{title}!{top}:{bottom}'!r}" for top, bottom in rows)
+        text = f"row {number} of the sheet {title!r} begins another table; give one of them"
+        raise original.unreadable(f"{text} ({first} or {second}), or all rows as one table ({whole})")
 
 
 def code_of(cell: Any, zeros: dict[int, int]) -> int | str:

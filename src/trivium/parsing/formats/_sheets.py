@@ -17,7 +17,7 @@ _LONGEST: Final = 16 << 20  # bytes of a row
 
 
 class SheetOrder(NamedTuple):
-    """A sheet to read, and its limits, named as the user knows them.
+    """A sheet to read, or a part of it as `Sales!A12:C40`, and its limits, named as the user knows them.
 
     `memory` is in bytes of data of the process, `unpacked_bytes` those of the XML.
     """

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from io import StringIO
 from typing import IO
 
+from trivium.exceptions import EmptyDocumentError
 from trivium.parsing._limits import MAX_BYTES, ReadLimits
-from trivium.parsing.formats._decoding import decode, guess_charset, is_improbable, tidy
-from trivium.parsing.formats._formats import Original, detect_media_type, suffix_of
+from trivium.parsing.formats._decoding import decode, guess_charset, is_improbable, named_encoding, tidy
+from trivium.parsing.formats._formats import Original, detect_media_type, is_image, suffix_of
 from trivium.parsing.formats._json_text import decode_escapes
 from trivium.parsing.formats._lines import LinePairs, join_lines
 from trivium.parsing.formats._media_types import BINARY_SUFFIXES, CSV, JSON_LINES, PLAIN, TSV
@@ -30,11 +31,12 @@ _LAST_LETTER = re.compile(rb"[\xc0-\xff][\x80-\xbf]*\Z|\r\Z")
 
 
 def read_parts(
-    file: IO[bytes], source: str, *, max_bytes: int = MAX_BYTES, limits: ReadLimits | None = None
+    file: IO[bytes], source: str, *, max_bytes: int = MAX_BYTES, limits: ReadLimits | None = None, encoding: str = ""
 ) -> Iterator[Document]:
     """Read an open file like `read`, a long text in consecutive parts.
 
-    A text that is empty or blank has no parts; an empty PDF or Office file is a broken copy, and an error. Plain text,
+    A text that is empty or blank has no parts, nor has an image without text; an empty PDF or Office file is a broken
+    copy, and an error. Plain text,
     CSV, TSV and JSON Lines of more than 1 MiB come in parts of about that size, without a limit. A part ends with a
     line; a longer line is cut. `metadata.first_offset` is the offset of a part in the complete text; its lines are
     those of the file. Any other file is one document of at most `max_bytes`.
@@ -44,17 +46,19 @@ def read_parts(
         source: its name, whose suffix helps to recognise the format.
         max_bytes: maximum size of a file that does not come in parts.
         limits: what reading a file that does not come in parts may take; default `ReadLimits()`.
+        encoding: that of a text without a byte order mark; see `read`.
 
     Raises:
         DocumentError: as `read`.
         MissingExtraError: as `read`.
+        ConfigurationError: there is no such encoding.
 
     >>> from io import BytesIO
     >>> parts = list(read_parts(BytesIO(b"The rent is 950 EUR.\\n" * 100_000), "a.log"))
     >>> len(parts), parts[1].metadata.first_offset, len(parts[0].content)
     (3, 1048572, 1048572)
     """
-    original = Original(b"", source, suffix_of(source), max_bytes)
+    original = Original(b"", source, suffix_of(source), max_bytes, named_encoding(encoding))
     head = _read(file, _PART + 1, source)
     is_long = len(head) > _PART and not head.startswith(b"PK\x03\x04")  # a part of an archive cannot be recognised
     kind = detect_media_type(original._replace(data=head)) if is_long else ""
@@ -65,7 +69,16 @@ def read_parts(
         if len(original.data) > max_bytes:
             raise original.too_large("more")
         if original.suffix in BINARY_SUFFIXES or not _is_blank(original.data):
-            yield read_original(original, limits)
+            yield from _whole(original, limits)
+
+
+def _whole(original: Original, limits: ReadLimits | None) -> Iterator[Document]:
+    """Yield the document of a file that is read as a whole; of a photo, in which nothing is written, none."""
+    try:
+        yield read_original(original, limits)
+    except EmptyDocumentError:
+        if not is_image(original.data):
+            raise
 
 
 def _wide_encoding(data: bytes) -> str | None:
@@ -81,7 +94,7 @@ def _is_blank(data: bytes) -> bool:
 
 def _parts(file: IO[bytes], head: bytes, original: Original, kind: str) -> Iterator[Document]:
     source = original.source
-    texts = _texts(file, head, source)
+    texts = _texts(file, head, original)
     if kind in {CSV, TSV}:
         parts = _tables(texts, "\t" if kind == TSV else None)
     else:
@@ -108,10 +121,12 @@ def _tables(texts: Iterable[str], separator: str | None) -> Iterator[tuple[str, 
         yield part
 
 
-def _texts(file: IO[bytes], head: bytes, source: str) -> Iterator[str]:
+def _texts(file: IO[bytes], head: bytes, original: Original) -> Iterator[str]:
     """Return the text in pieces of about the size of a part, which end with a line if one ends in them."""
-    other = _wide_encoding(head)
-    if other is None and is_improbable(head):
+    source, named = original.source, original.charset
+    is_utf8 = head.startswith(codecs.BOM_UTF8) or named in {"utf-8", "ascii"}
+    other = _wide_encoding(head) or (None if is_utf8 else named)
+    if other is None and named is None and is_improbable(head):
         other = guess_charset(head)
         warn_of_encoding(other, source)
     if other is not None:

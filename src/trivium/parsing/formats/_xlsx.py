@@ -67,7 +67,7 @@ def sheet_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]:
     if sheet.sheet_state != "visible":
         return
     name = f"{tidy(str(sheet.title))}\n"
-    tables = _Tables()
+    tables = SheetTables()
     cells = 0
     forms: dict[int, tuple[NumberForm, ...] | None] = {}
     for number, row in numbered_rows(sheet):
@@ -84,13 +84,18 @@ def sheet_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]:
         yield number, f"{row_line(values, tables.names_for(number, values, texts))}\n"
 
 
-class _Tables:
+class SheetTables:
     """The names of columns on a sheet, which may have several tables, each below an empty row.
 
     A row of names begins another table if it has a text where the table above has numbers, dates or no column.
+
+    Attributes:
+        further: of each table below the first the number of the row from which on it stands, with what is above it.
     """
 
     def __init__(self) -> None:
+        self.further: list[int] = []
+        self._below_empty = 0
         self._names: tuple[str, ...] = ()
         self._last = self._above = 0
         self._may_begin = False
@@ -99,7 +104,8 @@ class _Tables:
 
     def names_for(self, number: int, values: Sequence[str], texts: set[int]) -> tuple[str, ...]:
         """Return the names of the columns for a row, by its number, its values and its columns of text; or none."""
-        self._may_begin = self._may_begin or number > self._last + 1
+        if number > self._last + 1:
+            self._may_begin, self._below_empty = True, number
         self._last = number
         if not self._names:
             if self._above < _ROWS_ABOVE_NAMES:
@@ -112,6 +118,7 @@ class _Tables:
                 return ()
             self._may_begin = False
             if self._are_new(texts) and (names := column_names(values)):
+                self.further.append(self._below_empty)
                 self._begin(names)
                 return ()
         self._texts |= texts

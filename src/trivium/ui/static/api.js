@@ -1,7 +1,9 @@
 // The server: requests with the token, and streams that go on after a lost connection.
 import { signal } from "@preact/signals";
 
-const KEPT = "trivium-token";
+/** The path where the page stands: servers below different paths of one address keep nothing of each other. */
+export const PLACE = new URL(".", location.href).pathname;
+const KEPT = `trivium-token${PLACE}`;
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
 
 /** Return a token as it is used; null: it is none, for a header cannot carry it. @param {string | null} text */
@@ -28,7 +30,8 @@ function storage(name) {
 }
 
 /** What outlives the tab, and what does not. */
-export const lasting = storage("localStorage"), passing = storage("sessionStorage");
+const lasting = storage("localStorage");
+export const passing = storage("sessionStorage");
 
 /** The token; null: the server wants one, and none is known. */
 export const token = signal(usable(lasting.getItem(KEPT)));
@@ -46,6 +49,9 @@ export class Problem extends Error {
     this.kind = kind;
   }
 }
+
+/** Whether a token is kept, be it the server's or not. */
+export const hasToken = () => Boolean(lasting.getItem(KEPT));
 
 /** @param {string} text */
 export function setToken(text) {
@@ -67,13 +73,13 @@ function headers(more) {
 }
 
 /**
- * @param {string} path
+ * @param {string} path of a route of the server, which is where the page stands
  * @param {RequestInit} [options]
  */
 async function send(path, options = {}) {
   let response;
   try {
-    response = await fetch(path, { cache: "no-store", ...options });
+    response = await fetch(`.${path}`, { cache: "no-store", ...options });
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") throw error;
     isOnline.value = false;

@@ -3,7 +3,7 @@ import { render } from "preact";
 import { useEffect, useErrorBoundary, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { html } from "./html.js";
-import { changes, get, isOnline, lasting, passing, setToken, token } from "./api.js";
+import { changes, get, hasToken, isOnline, passing, setToken, token } from "./api.js";
 import { Approvals } from "./approvals.js";
 import { Chat } from "./chat.js";
 import { Compare } from "./compare.js";
@@ -11,11 +11,15 @@ import { Run } from "./run.js";
 import { Runs } from "./runs.js";
 import { useAsked } from "./hooks.js";
 
-/** @typedef {{ served: { name: string, root: string }[], owner: string, inspects: boolean, reports: { name: string, place: string }[] }} About */
+/**
+ * @typedef {{
+ *   served: { name: string, root: string }[], owner: string, inspects: boolean, reports: { name: string, place: string }[], deciders: string[],
+ *   max_bytes: number,
+ * }} About
+ */
 
 const address = signal(location.hash);
 const about = signal(/** @type {About | null} */ (null));
-const waiting = signal(0);
 
 /** Take a token out of the address, where the command line has put it, so that it is not left in the history. */
 function takeToken() {
@@ -50,15 +54,17 @@ function TokenForm() {
       <h1>Token</h1>
       <p>This server wants a token. <code>trivium serve</code> shows it, with an address that has it, where it starts.</p>
       <label>Token <input name="token" type="password" autocomplete="current-password" required autofocus /></label>
-      ${token.value === null && lasting.getItem("trivium-token") ? html`<p class="bad" role="alert">The token that
+      ${token.value === null && hasToken() ? html`<p class="bad" role="alert">The token that
         this browser knows is not that of the server.</p>` : null}
       <button class="main">Go on</button>
     </form>
   </main>`;
 }
 
-/** @param {{ parts: string[], about: About }} props */
-function View({ parts, about }) {
+/** @typedef {{ value: any[] | null, error: Error | null, ask: () => void }} Paused the runs that wait for this user */
+
+/** @param {{ parts: string[], about: About, paused: Paused }} props */
+function View({ parts, about, paused }) {
   const [problem, reset] = useErrorBoundary();
   useEffect(reset, [parts.join("/")]);
   const [view, first, second] = parts;
@@ -68,7 +74,7 @@ function View({ parts, about }) {
   }
   if (view === "run" && first) return html`<${Run} key=${first} id=${first} node=${second ?? ""} about=${about} />`;
   if (view === "chat" && about.served.length) return html`<${Chat} key=${first ?? ""} session=${first ?? ""} about=${about} />`;
-  if (view === "approvals") return html`<${Approvals} onCount=${(/** @type {number} */ n) => (waiting.value = n)} />`;
+  if (view === "approvals") return html`<${Approvals} paused=${paused} about=${about} />`;
   if (view === "compare") return html`<${Compare} first=${first ?? ""} second=${second ?? ""} />`;
   if (view === "report" && about.reports.length) return html`<${Report} reports=${about.reports} at=${Number(first ?? 0)} />`;
   if (view && view !== "runs") return html`<div class="center stack"><h1>No such page</h1><a href="#/">All runs</a></div>`;
@@ -81,7 +87,7 @@ function Report({ reports, at }) {
   return html`<div class="stack report"><div class="split"><h1>${name}</h1><div class="buttons">
     ${reports.length > 1 ? reports.map((each, number) => html`<a key=${each.place} class="button" aria-current=${number === at ? "page" : undefined}
       href=${`#/report/${number}`}>${each.name}</a>`) : null}</div></div>
-    <iframe src=${place} title=${name} sandbox="allow-scripts"></iframe></div>`;
+    <iframe src=${`.${place}`} title=${name} sandbox="allow-scripts"></iframe></div>`;
 }
 
 const NAMES = { "": "Runs", chat: "Chat", approvals: "Approvals", report: "Report" };
@@ -91,9 +97,8 @@ function App() {
     if (token.value === null) return;
     get("/ui/about").then((found) => (about.value = found), () => {});
   }, [token.value, isOnline.value]);
-  useAsked(async () => {
-    if (about.value) waiting.value = (await get("/ui/runs", { state: "paused", limit: 100 })).runs.length;
-  }, [about.value, changes.value], 3000);
+  const paused = useAsked(async () => (about.value ? (await get("/ui/approvals")).runs : null), [about.value, changes.value], 2000);
+  const waiting = paused.value?.length;
   const parts = address.value.replace(/^#\/?/, "").split("/").map(decoded);
   const known = about.value;
   const name = parts[0] === "run" ? `Run ${parts[1]}` : parts[0] === "compare" ? "Compare" : NAMES[/** @type {""} */ (parts[0])] ?? "Runs";
@@ -116,14 +121,14 @@ function App() {
         ${Object.entries(NAMES).map(([name, words]) => (
           (name === "chat" && known && !known.served.length) || (name === "report" && !known?.reports.length) ? null : html`
           <a key=${name} href=${`#/${name}`} aria-current=${here === name ? "page" : undefined}>${words}
-            ${name === "approvals" && waiting.value ? html` <span class="badge">${waiting.value}
+            ${name === "approvals" && waiting ? html` <span class="badge">${waiting}
               <span class="hidden"> waiting</span></span>` : null}</a>`))}
       </nav>
       ${known?.owner ? html`<span class="quiet owner">${known.owner}</span>` : null}
       ${token.value ? html`<button class="plain" onClick=${() => { setToken(""); passing.clear(); token.value = null; }}>Forget token</button>` : null}
     </header>
     <div role="status" class="notice" hidden=${isOnline.value}>The server does not answer; trying again …</div>
-    ${known ? html`<main id="main" tabindex="-1" aria-label=${name}><${View} parts=${parts} about=${known} /></main>`
+    ${known ? html`<main id="main" tabindex="-1" aria-label=${name}><${View} parts=${parts} about=${known} paused=${paused} /></main>`
       : html`<main id="main" class="center"><p class="quiet">${isOnline.value ? "Loading …" : ""}</p></main>`}`;
 }
 

@@ -1,9 +1,10 @@
 // A conversation: each turn is a run, of which the events are shown as they come.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
-import { follow, get, isOnline, passing, post } from "./api.js";
+import { follow, get, isOnline, passing, PLACE, post } from "./api.js";
 import { ago, asText, isActive, oneLine, stateWords } from "./format.js";
 import { Decisions } from "./approvals.js";
+import { Attachment, SentFile, size, sizeOf, useFiles } from "./attachments.js";
 import { Answer } from "./citations.js";
 import { useAsked } from "./hooks.js";
 import { Markdown } from "./markdown.js";
@@ -12,9 +13,10 @@ import { extend, newTurn } from "./transcript.js";
 import { Exact } from "./values.js";
 
 /** @typedef {import("./transcript.js").Turn} Turn */
-/** @typedef {{ id: string, text: string, state: string, ended?: number | null }} Said */
+/** @typedef {import("./attachments.js").Attached} Attached */
+/** @typedef {{ id: string, text: string, state: string, files: Attached[], ended?: number | null }} Said */
 
-/** A message that is sent, until its answer comes. @typedef {{ message: string, model: string, session_id: string, request_id: string }} Sent */
+/** A message that is sent, until its answer comes. @typedef {{ message: string | { content: string, files: Attached[] }, model: string, session_id: string, request_id: string }} Sent */
 
 /** @param {number} words */
 const newId = (words) => Array.from(crypto.getRandomValues(new Uint32Array(words)), (each) => each.toString(16)).join("-");
@@ -49,7 +51,7 @@ export function Chat({ session, about }) {
   const meet = (runs) => {
     const unknown = runs.filter(({ id }) => !met.current.has(id));
     const earlier = unknown.slice(0, Math.max(0, runs.findIndex(({ id }) => met.current.has(id))));  // than those shown
-    const made = unknown.map(({ id, text, state }) => newTurn(id, text, state));
+    const made = unknown.map(({ id, text, state, files }) => newTurn(id, text, state, files));
     setTurns((known) => (made.length || !known ? [...made.slice(0, earlier.length), ...known ?? [], ...made.slice(earlier.length)] : known));
     // Few are followed at once: the one under way, then what has been said, the end of the conversation first.
     const [underWay, ...others] = unknown.filter(({ ended }) => !ended);
@@ -68,15 +70,17 @@ export function Chat({ session, about }) {
   }, [session, most], 3000);
   useEffect(() => () => control.current.abort(), []);
 
-  /** @param {string} text */
-  const say = async (text) => {
+  /** @param {string} text @param {Attached[]} files */
+  const say = async (text, files) => {
     setError(null);
-    if (unsure.current?.message !== text) {  // else it is sent again: what the server has of it already is the same run
-      unsure.current = { message: text, model: program, session_id: session || `chat-${newId(1)}`, request_id: newId(4) };
-    }
-    const named = unsure.current.session_id;
+    const message = files.length ? { content: text, files } : text;
+    const before = unsure.current, isAgain = JSON.stringify(before?.message) === JSON.stringify(message);
+    // What is sent again, and which the server has already, is the same run.
+    const sent = before && isAgain ? before : { message, model: program, session_id: session || `chat-${newId(1)}`, request_id: newId(4) };
+    unsure.current = sent;
+    const named = sent.session_id;
     try {
-      const run = await post("/runs", unsure.current);
+      const run = await post("/runs", sent);
       unsure.current = null;
       if (!session) {
         keepDraft(named, draftOf(""));  // what has been typed since
@@ -84,7 +88,7 @@ export function Chat({ session, about }) {
         location.hash = `#/chat/${encodeURIComponent(named)}`;
         return true;
       }
-      meet([{ id: run.id, text, state: run.state }]);
+      meet([{ id: run.id, text, state: run.state, files }]);
       return true;
     } catch (problem) {
       setError(/** @type {import("./api.js").Problem} */ (problem));
@@ -105,19 +109,19 @@ export function Chat({ session, about }) {
         ${session ? html`<a class="button" href="#/chat">New conversation</a>` : null}
       </div>
     </div>
-    <${Turns} turns=${turns} current=${current} program=${program} inspects=${about.inspects}
+    <${Turns} turns=${turns} current=${current} program=${program} about=${about}
       onEarlier=${hasEarlier ? () => setMost((turns?.length ?? 0) + PAGE) : null} />
     ${shown ? html`<p class="bad" role="alert">${shown.message}</p>` : null}
-    <${Composer} session=${session} isReady=${turns !== null} onSay=${say} onStop=${stop} running=${current} />
+    <${Composer} session=${session} maxBytes=${about.max_bytes} isReady=${turns !== null} onSay=${say} onStop=${stop} running=${current} />
   </div>`;
 }
 
 /**
  * @param {{
- *   turns: Turn[] | null, current: Turn | null, program: string, inspects: boolean, onEarlier: (() => void) | null,
+ *   turns: Turn[] | null, current: Turn | null, program: string, about: import("./app.js").About, onEarlier: (() => void) | null,
  * }} props
  */
-function Turns({ turns, current, program, inspects, onEarlier }) {
+function Turns({ turns, current, program, about, onEarlier }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const isAtEnd = useRef(true), before = useRef(0);
   useLayoutEffect(() => {
@@ -137,7 +141,7 @@ function Turns({ turns, current, program, inspects, onEarlier }) {
   return html`<div class="turns" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label="Conversation">
     ${onEarlier ? html`<button class="plain" onClick=${showEarlier}>Show earlier</button>` : null}
     ${!turns ? html`<p class="quiet">Loading …</p>` : turns.length ? turns.map((turn) => html`<${OneTurn} key=${turn.id} turn=${turn}
-      state=${isActive(turn.state) && turn !== current ? "queued" : turn.state} program=${program} inspects=${inspects} />`)
+      state=${isActive(turn.state) && turn !== current ? "queued" : turn.state} program=${program} about=${about} />`)
       : html`<div class="empty"><p>Say something to <b>${program}</b>. Each answer is a run that you can look into.</p></div>
         <${Earlier} />`}
   </div>`;
@@ -155,31 +159,33 @@ function Earlier() {
       ${run.state === "done" ? null : html`<${State} state=${run.state} />`}</li>`)}</ul></section>` : null;
 }
 
-/** @typedef {{ turn: Turn, state: string, program: string, inspects: boolean }} TurnProps */
+/** @typedef {{ turn: Turn, state: string, program: string, about: import("./app.js").About }} TurnProps */
 
 /** A turn, which is made anew when it has changed, and not when another one has. @param {TurnProps} props */
-const OneTurn = (props) => useMemo(() => turnOf(props), [props.turn, props.state, props.program, props.inspects]);
+const OneTurn = (props) => useMemo(() => turnOf(props), [props.turn, props.state, props.program, props.about]);
 
 /** @param {TurnProps} props */
-function turnOf({ turn, state, program, inspects }) {
+function turnOf({ turn, state, program, about }) {
   const last = turn.parts.findLast((each) => each.kind === "text");
   const said = turn.message?.content;
   const isSaid = last?.kind === "text" && last.text === said && !turn.message.attachments?.length;
   const isWhole = said !== undefined && said !== null && !isSaid;  // the message tells it better than its pieces
   const isComing = isActive(state);  // a text is read to who listens when it is complete: then its element is made anew
   return html`<div class="turn">
-    <div class="user"><span class="hidden">You: </span><pre>${turn.text}</pre></div>
+    <div class="user"><span class="hidden">You: </span>${turn.text ? html`<pre>${turn.text}</pre>` : null}
+      ${turn.files.length ? html`<ul class="files">${turn.files.map((file, at) => html`<${SentFile} key=${at} run=${turn.id} at=${at} file=${file} />`)}</ul>` : null}</div>
     <p class="quiet small" aria-live="off"><span class="hidden">${program}: </span><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}<${State} state=${state} /></p>
     <div class="agent stack">
       ${state === "running" && !turn.parts.length ? html`<p class="dots" role="img" aria-label="thinking">···</p>` : null}
       ${turn.parts.map((part, at) => part.kind === "tool" ? html`<${Tool} key=${at} part=${part} state=${turn.state} />`
         : part.kind === "thought" ? html`<details key=${at}><summary>Thoughts</summary><pre>${part.text}</pre></details>`
         : isWhole && part === last ? null
-        : html`<div key=${`${at}${isComing}`} aria-live=${isComing ? "off" : undefined}><${Markdown} text=${part.text} /></div>`)}
-      ${isWhole ? html`<${Answer} message=${turn.message} runId=${turn.id} inspects=${inspects} />` : null}
+        : html`<div key=${`${at}${isComing}`} aria-live=${isComing ? "off" : undefined}><${Markdown} text=${part.text} />
+          ${state === "cancelled" && !part.isWhole ? html`<p class="quiet small">– stopped here</p>` : null}</div>`)}
+      ${isWhole ? html`<${Answer} message=${turn.message} runId=${turn.id} inspects=${about.inspects} />` : null}
       ${turn.approvals.length ? html`<${Decisions} waiting=${turn.approvals.map((call) => ({ run: { id: turn.id, program: "x" }, call }))}
-        onDone=${() => {}} />` : null}
-      ${!turn.error ? null : state === "cancelled" ? html`<p class="quiet">${turn.error}</p>` : html`<p class="bad" role="alert">${turn.error}${inspects ? ". Look into this run to see where." : ""}</p>`}
+        about=${about} onDone=${() => {}} />` : null}
+      ${!turn.error ? null : state === "cancelled" ? html`<p class="quiet">${turn.error}</p>` : html`<p class="bad" role="alert">${turn.error}${about.inspects ? ". Look into this run to see where." : ""}</p>`}
     </div>
   </div>`;
 }
@@ -194,12 +200,12 @@ function Tool({ part, state }) {
 }
 
 /** Return what was typed in a conversation and not sent: it outlives its view and a reload. @param {string} session */
-const draftOf = (session) => passing.getItem(`trivium-draft/${session}`) ?? "";
+const draftOf = (session) => passing.getItem(`trivium-draft${PLACE}${session}`) ?? "";
 
 /** @param {string} session @param {string} text */
 function keepDraft(session, text) {
   try {
-    passing.setItem(`trivium-draft/${session}`, text);
+    passing.setItem(`trivium-draft${PLACE}${session}`, text);
   } catch {
     // The browser has no room for a text of megabytes: it stays in its field alone.
   }
@@ -207,25 +213,32 @@ function keepDraft(session, text) {
 
 /**
  * @param {{
- *   session: string, isReady: boolean, onSay: (text: string) => Promise<boolean>, onStop: () => void, running: Turn | null,
+ *   session: string, maxBytes: number, isReady: boolean, onSay: (text: string, files: Attached[]) => Promise<boolean>,
+ *   onStop: () => void, running: Turn | null,
  * }} props
  */
-function Composer({ session, isReady, onSay, onStop, running }) {
+function Composer({ session, maxBytes, isReady, onSay, onStop, running }) {
   const [text, setText] = useState(() => draftOf(session));
   const [isSending, setSending] = useState(false);
-  const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  const { files, setFiles, take, problem, most } = useFiles(maxBytes);
+  const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null)), picker = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => field.current?.focus(), []);
   /** @param {string} text */
   const write = (text) => {
     setText(text);
     keepDraft(session, text);
   };
+  const canSend = (text.trim() || files.length) && !isSending && isReady;
   const send = async () => {
-    if (!text.trim() || isSending || !isReady) return;
+    if (!canSend) return;
     setSending(true);
     write("");
+    setFiles([]);
     field.current?.focus();  // the pressed button can do nothing now
-    if (!await onSay(text)) write([text, draftOf(session)].filter(Boolean).join("\n"));
+    if (!await onSay(text, files)) {
+      write([text, draftOf(session)].filter(Boolean).join("\n"));
+      setFiles((since) => [...files, ...since]);
+    }
     setSending(false);
   };
   /** Stop a run: by a double click one, and not that behind it too. @param {MouseEvent} event */
@@ -241,9 +254,17 @@ function Composer({ session, isReady, onSay, onStop, running }) {
     }
   };
   return html`<form class="composer" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); send(); }}>
-    <textarea rows="2" ref=${field} aria-label="Message" placeholder=${running?.state === "paused" ? "It waits for your decision; Stop ends the run" : "Message (Enter sends, Shift+Enter is a new line)"} value=${text}
-      onInput=${(/** @type {any} */ e) => write(e.target.value)} onKeyDown=${onKey}></textarea>
+    ${problem ? html`<p class="bad" role="alert">${problem}</p>` : null}
+    ${files.length ? html`<ul class="files" aria-label="Files to send">${files.map((file, at) => html`<${Attachment} key=${file} file=${file}>
+      <button type="button" class="plain" aria-label=${`Remove ${file.filename}`} onClick=${() => { setFiles(files.toSpliced(at, 1)); field.current?.focus(); }}>×</button><//>`)}
+      <li class="quiet small">${size(sizeOf(files))} of ${size(most)}</li></ul>` : null}
+    <input type="file" multiple hidden ref=${picker} onChange=${(/** @type {any} */ e) => { take(e.target).then(() => { e.target.value = ""; }); field.current?.focus(); }} />
+    <button type="button" class="attach" aria-label="Attach files" title=${`Attach files, up to ${size(most)} together; or paste or drop them`}
+      onClick=${() => picker.current?.click()}>+</button>
+    <textarea rows="2" ref=${field} aria-label="Message" placeholder=${running?.state === "paused" ? "It waits for a decision; Stop ends the run" : "Message (Enter sends, Shift+Enter is a new line)"} value=${text}
+      onInput=${(/** @type {any} */ e) => write(e.target.value)} onKeyDown=${onKey}
+      onPaste=${(/** @type {ClipboardEvent} */ e) => { if (e.clipboardData?.files.length && !e.clipboardData.types.includes("text/plain")) { e.preventDefault(); take(e.clipboardData); } }}></textarea>
     ${running ? html`<button type="button" class="danger" onClick=${halt}>Stop</button>` : null}
-    <button class="main" disabled=${isSending || !isReady || !text.trim()}>Send</button>
+    <button class="main" disabled=${!canSend}>Send</button>
   </form>`;
 }

@@ -7,8 +7,8 @@ import { Markdown } from "./markdown.js";
 
 /**
  * @typedef {{
- *   number: number, source: string, line: number, end_line: number, page: number | null, heading: string, quote: string,
- *   chunk_id: string,
+ *   number: number, source: string, line: number, end_line: number, page: number | null, attachment: string,
+ *   heading: string, quote: string, chunk_id: string,
  * }} Citation
  * @typedef {{ number: number, text: string }[]} Passage lines of a document, with their numbers
  */
@@ -21,7 +21,8 @@ function citedIn(message) {
 /** @param {Citation} cited */
 function placeOf(cited) {
   const lines = cited.line ? `:${cited.line}${cited.end_line > cited.line ? `-${cited.end_line}` : ""}` : "";
-  return `${cited.source}${cited.page ? `, page ${cited.page}` : ""}${lines}`;
+  const file = cited.attachment ? `, attachment ${cited.attachment}` : "";
+  return `${cited.source}${file}${cited.page ? `, page ${cited.page}` : ""}${lines}`;
 }
 
 /**

@@ -60,7 +60,7 @@ export function toolName(name) {
 
 /** @type {Record<string, [string, string]>} */
 const STATES = {
-  queued: ["○", "queued"], running: ["◐", "running"], paused: ["‖", "waits for you"], done: ["✓", "done"],
+  queued: ["○", "queued"], running: ["◐", "running"], paused: ["‖", "waiting"], done: ["✓", "done"],
   failed: ["✕", "failed"], cancelled: ["–", "cancelled"], stopped: ["–", "stopped"], killed: ["!", "broken off"],
 };
 

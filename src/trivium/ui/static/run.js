@@ -37,7 +37,14 @@ export function Run({ id, node, about }) {
   const { value, error, ask } = useAsked(async (signal) => {
     const before = known.current, isSettled = before?.isSettled && !isActive(before.run.state);
     const { seq: after, keys } = before?.columns ?? {};
-    const columns = async () => (about.inspects ? merged(before?.columns, await get("/ui/outline", { id, after, size: keys?.length }, signal)) : null);
+    const columns = async () => {
+      if (!about.inspects) return null;
+      // Of a run of another user, on which this one decides, there is no tree here.
+      const found = await get("/ui/outline", { id, after, size: keys?.length }, signal).catch((error) => {
+        if (error.status !== 404) throw error;
+      });
+      return found ? merged(before?.columns, found) : null;
+    };
     const [run, found] = await Promise.all([get("/ui/run", { id }, signal), isSettled ? null : columns()]);
     const isSame = JSON.stringify(run) === JSON.stringify(before?.run);
     // Of a run that rests nothing is written: its tree is asked for once more after it was seen to rest, and then no more.
@@ -64,7 +71,7 @@ export function Run({ id, node, about }) {
     <${Head} run=${run} outline=${outline} about=${about} onFork=${() => setForking(chosen || (run.state === "done" ? Math.max(0, outline?.firstModel() ?? 0) : 0))} onDelete=${() => setDeleting(true)} onChange=${ask} />
     ${why ? html`<p class="why bad" role="alert"><b>Why:</b> ${why}
       ${outline && outline.failure() > 0 ? html` <button class="plain" onClick=${() => choose(outline.failure())}>Show where</button>` : null}</p>` : null}
-    ${run.approvals.length ? html`<${Decisions} waiting=${run.approvals.map((/** @type {any} */ call) => ({ run, call }))} onDone=${ask} />` : null}
+    ${run.approvals.length ? html`<${Decisions} waiting=${run.approvals.map((/** @type {any} */ call) => ({ run, call }))} about=${about} onDone=${ask} />` : null}
     ${run.message ? html`<section class="answer"><h2>Result</h2>
       <div class="card" tabindex="0"><${Answer} message=${run.message} runId=${id} inspects=${about.inspects} rank=${3} /></div></section>`
       : outline && run.state === "done" ? html`<${LastAnswer} outline=${outline} source=${source} />` : null}
@@ -83,20 +90,21 @@ function Head({ run, outline, about, onFork, onDelete, onChange }) {
   const tokens = run.tokens || (total(0) ?? 0) + (total(1) ?? 0), usd = run.usd || total(2);
   const took = run.ended ? (run.ended - run.started) * 1000 : outline?.total;
   const attempts = run.attempts - (run.fork ? 1 : 0);  // of a fork the first one has copied
+  const isOwn = run.owner === about.owner;
   const place = `/ui/export?id=${encodeURIComponent(run.id)}`;
   return html`<div class="stack">
     <p class="crumbs"><a href="#/">Runs</a> / <span class="mono">${run.id}</span></p>
     <div class="split">
       <div class="buttons"><h1>${run.root || run.program}</h1><span role="status"><${State} state=${run.state} /></span></div>
-      <div class="buttons">
+      ${isOwn ? html`<div class="buttons">
         ${run.program && about.served.length ? html`<a class="button" href=${`#/chat/${encodeURIComponent(run.session)}`}>Open chat</a>` : null}
         ${about.inspects ? html`<a class="button" href=${`#/compare/${encodeURIComponent(run.id)}`}>Compare</a>
           <button onClick=${onFork}>Fork</button>
           <button onClick=${() => download(place, `${run.id}.html`).then(() => setError(""), (problem) => setError(problem.message))}>Export</button>` : null}
         ${isActive(run.state) || (run.program && run.state === "paused") ? null : html`<button class="danger" onClick=${onDelete}>Delete …</button>`}
         ${run.program && (isActive(run.state) || run.state === "paused") ? html`<button class="danger"
-          onClick=${() => post(`/runs/${encodeURIComponent(run.id)}/cancel`, {}).then(onChange, onChange)}>Cancel</button>` : null}
-      </div>
+          onClick=${() => post(`/runs/${encodeURIComponent(run.id)}/cancel`, {}).then(() => setError(""), (problem) => setError(problem.message)).then(onChange)}>Cancel</button>` : null}
+      </div>` : null}
     </div>
     ${error ? html`<p class="bad" role="alert">${error}</p>` : null}
     <dl class="facts">

@@ -1,7 +1,7 @@
 // The list of runs.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
-import { get } from "./api.js";
+import { get, PLACE } from "./api.js";
 import { ago, count, duration, isActive, moment, money, oneLine } from "./format.js";
 import { useAsked } from "./hooks.js";
 import { State, whyOf } from "./run.js";
@@ -100,7 +100,7 @@ function Nothing({ about, isFiltered }) {
   if (isFiltered) return html`<div class="empty"><p>No run is like that.</p></div>`;
   return html`<div class="empty stack"><p><b>There are no runs yet.</b></p>
     ${about.served.length ? html`<p>Talk to <a href="#/chat">${about.served[0].name}</a>, or start one from a program:</p>
-      <pre tabindex="0">curl ${location.origin}/runs -H "Authorization: Bearer …" -d '{"message": "hello"}'</pre>`
+      <pre tabindex="0">curl ${location.origin}${PLACE}runs -H "Authorization: Bearer …" -d '{"message": "hello"}'</pre>`
       : html`<p>Runs appear here when a program writes them:</p>
       <pre tabindex="0">agent("hello", run_id="greeting-1", journal=Journal("runs.db"))</pre>`}</div>`;
 }

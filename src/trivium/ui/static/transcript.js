@@ -1,16 +1,17 @@
 // What a run's events say, as parts of a conversation: texts, thoughts, tools, and what waits for a decision.
 
+/** @typedef {import("./attachments.js").Attached} Attached */
 /**
- * @typedef {{ kind: "text" | "thought", key: string, text: string, agent: string }} Said
+ * @typedef {{ kind: "text" | "thought", key: string, text: string, agent: string, isWhole?: boolean, isVoid?: boolean }} Said
  * @typedef {{ kind: "tool", key: string, name: string, given: string, result?: string, error?: string }} Used
  * @typedef {{
- *   id: string, state: string, text: string, parts: (Said | Used)[], approvals: any[], message: any, error: string,
+ *   id: string, state: string, text: string, files: Attached[], parts: (Said | Used)[], approvals: any[], message: any, error: string,
  * }} Turn
  */
 
-/** @param {string} id of the run @param {string} text what the user said @param {string} state @returns {Turn} */
-export function newTurn(id, text, state) {
-  return { id, state, text, parts: [], approvals: [], message: null, error: "" };
+/** @param {string} id of the run @param {string} text what the user said @param {string} state @param {Attached[]} files @returns {Turn} */
+export function newTurn(id, text, state, files = []) {
+  return { id, state, text, files, parts: [], approvals: [], message: null, error: "" };
 }
 
 /**
@@ -27,6 +28,11 @@ export function extend(turn, events) {
 
 /** @param {Turn} turn @param {import("./api.js").RunEvent} event */
 function read(turn, event) {
+  // A part that was taken back goes when something takes its place; where its run was cancelled, nothing does.
+  const isVoided = (/** @type {Said | Used} */ each) => each.kind !== "tool" && each.isVoid;
+  if (event.kind !== "void" && event.kind !== "cancelled") turn.parts = turn.parts.filter((each) => !isVoided(each));
+  /** @param {(said: Said) => Said[]} change @returns {(Said | Used)[]} */
+  const withSaid = (change) => turn.parts.flatMap((each) => (each.kind !== "tool" && each.key === event.key ? change(each) : [each]));
   const find = () => turn.parts.findLastIndex((each) => each.kind === "tool" && each.key === event.key);
   switch (event.kind) {
     case "started": case "resumed":
@@ -40,7 +46,10 @@ function read(turn, event) {
       break;
     }
     case "void":
-      turn.parts = turn.parts.filter((each) => each.kind === "tool" || each.key !== event.key);
+      turn.parts = withSaid((each) => (each.isWhole ? [] : [{ ...each, isVoid: true }]));
+      break;
+    case "answered":
+      turn.parts = withSaid((each) => [{ ...each, isWhole: true }]);
       break;
     case "tool_call":
       turn.parts.push({ kind: "tool", key: event.key, name: event.name, given: event.arguments });

@@ -29,7 +29,7 @@ class TableChatAgentConfig(QueryAgentConfig):
     Args:
         data: a file (.csv, .tsv, .parquet, .xlsx), a frame, rows, or several of these by name; see `ReadOnlyTables`.
         encoding: of text files; "" is UTF-8.
-        sheet: of Excel files; None: the first.
+        sheet: of Excel files, or a part of it as "Sales!A12:C40"; None: the first.
         memory: the most bytes that a query may use.
         limits: what loading each table may take.
         max_result_rows, max_rounds, query_timeout, context_descriptions, max_schema_chars: see `QueryAgentConfig`.

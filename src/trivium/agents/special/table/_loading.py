@@ -195,7 +195,7 @@ class Loader(NamedTuple):
         database: DuckDB in a process of its own, which may read files.
         folder: a folder for temporary files.
         encoding: the encoding of text files; "" is UTF-8, or UTF-16 if the file begins with its mark.
-        sheet: the sheet of Excel files; None: the first.
+        sheet: the sheet of Excel files, or a part of it; None: the first.
         limits: what loading may take.
         memory: bytes that DuckDB may use.
     """

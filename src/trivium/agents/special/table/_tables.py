@@ -62,7 +62,7 @@ class ReadOnlyTables:
         data: a file (.csv, .tsv, .parquet, .xlsx), a frame of pandas, polars or pyarrow, a list of dicts, a dict of
             columns; or, for several tables, `{"name": …}` with such values, or a list of files.
         encoding: of text files, as Python names it; "" is UTF-8, or UTF-16 if they begin with its mark.
-        sheet: the sheet of Excel files; None: the first.
+        sheet: the sheet of Excel files, or a part of one with several tables, as "Sales!A12:C40"; None: the first.
         max_rows: the most rows of an answer.
         timeout: seconds for a query.
         memory: the most bytes that a query may use.
