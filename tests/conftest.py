@@ -47,6 +47,14 @@ def frozen() -> None:
     pytest_collection_finish()
 
 
+@pytest.fixture
+def without_the_collector() -> Generator[None]:
+    """For tests that make a million objects and no garbage: to go over them again and again takes longer than that."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.fixture(scope="session")
 def server_url() -> Generator[str]:
     """The URL of a real PostgreSQL server: each test makes a database or a schema of its own there."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from commander._helpers import Entry, every_entry
 from distributed._helpers import TOKEN, served
-from mcp_servers._helpers import SDK_SERVER
+from mcp_servers._helpers import PLAIN_SERVER
 from trivium import Agent, ChatAgent, ChatAgentConfig, Entity, Hook, Message, Module, Task, TaskConfig, ToolMessage
 from trivium.distributed.http_serve import HTTPAgentClient
 from trivium.mcp import MCPServer
@@ -244,7 +244,7 @@ def test_no_text_of_an_agent_elsewhere_runs_a_tool(form: str):
 
 
 def test_no_text_of_an_mcp_server_runs_a_tool():
-    with MCPServer([*SDK_SERVER, "stdio"], name="workshop", prompts=True) as server:
+    with MCPServer(PLAIN_SERVER, name="workshop", prompts=True) as server:
         for form in FORMS:
             site = Site([call_tool("workshop.echo", text=form), "ok", "DONE"])
             site.executor.add(server)

@@ -14,7 +14,7 @@ import pytest
 from trivium import Agent
 from trivium.llms import Request
 
-pytestmark = pytest.mark.usefixtures("frozen")
+pytestmark = pytest.mark.usefixtures("frozen", "without_the_collector")
 
 SESSIONS = 10_000
 THREADS = 32

@@ -165,6 +165,28 @@ async def test_a_server_that_falls_silent_is_given_up(sent: bytes) -> None:
         await asyncio.wait_for(server.closed.wait(), 20)
 
 
+@pytest.mark.parametrize(("first", "second"), [(60.0, 0.1), (0.1, 20.0)])
+async def test_each_request_of_a_connection_has_its_own_time(first: float, second: float) -> None:
+    """The server says nothing for a moment before its second answer, longer than one of the two may wait."""
+    asked = 0
+
+    async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter, __: bytes) -> None:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0.4 * (asked == 2))
+        writer.write(OK)
+
+    async with RawServer(talk) as server:
+        client = direct()
+        assert await body_of(client, get(server.url, timeout=first)) == (200, b"hi")
+        if second < first:
+            with pytest.raises(ServerSilentError, match=r"0\.1 s"):
+                await body_of(client, get(server.url, timeout=second))
+        else:
+            assert await body_of(client, get(server.url, timeout=second)) == (200, b"hi")
+        assert server.connections == 1
+
+
 async def test_a_reader_that_is_slow_makes_the_server_wait_and_is_not_silent_itself() -> None:
     written = 0
 

@@ -153,20 +153,41 @@ async def test_no_secret_is_in_errors_and_logs(
         assert "secret" not in f"{refused.value}{refused.value!r}"
 
 
-async def test_a_connection_that_is_not_kept_is_forgotten_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop, timers = asyncio.get_running_loop(), list[asyncio.TimerHandle]()
-    call_later = loop.call_later
+@pytest.fixture
+def timers(monkeypatch: pytest.MonkeyPatch) -> list[asyncio.TimerHandle]:
+    """The timers that are set on the loop."""
+    made = list[asyncio.TimerHandle]()
+    call_at = asyncio.BaseEventLoop.call_at
 
     def noted(*args: Any, **kwargs: Any) -> asyncio.TimerHandle:
-        timers.append(call_later(*args, **kwargs))
-        return timers[-1]
+        made.append(call_at(*args, **kwargs))
+        return made[-1]
 
-    monkeypatch.setattr(loop, "call_later", noted)
+    monkeypatch.setattr(asyncio.BaseEventLoop, "call_at", noted)
+    return made
+
+
+def lasting(timers: list[asyncio.TimerHandle]) -> list[asyncio.TimerHandle]:
+    """Those that watch a server: of the others, none lasts so long."""
+    return [each for each in timers if each.when() > asyncio.get_running_loop().time() + 15]
+
+
+async def test_a_connection_that_is_not_kept_is_forgotten_at_once(timers: list[asyncio.TimerHandle]) -> None:
     async with RawServer(answering(OK)) as server:
         assert await body_of(direct(), get(server.url, connection="close")) == (200, b"hi")
         await asyncio.wait_for(server.closed.wait(), 20)
-    monkeypatch.undo()
-    assert [each for each in timers if each.when() > loop.time() + 15 and not each.cancelled()] == []
+    assert [each for each in lasting(timers) if not each.cancelled()] == []
+
+
+async def test_one_timer_watches_all_requests_of_a_connection(timers: list[asyncio.TimerHandle]) -> None:
+    client = direct()
+    async with RawServer(answering(OK)) as server:
+        for _ in range(5):
+            assert await body_of(client, get(server.url)) == (200, b"hi")
+        assert [each.cancelled() for each in lasting(timers)] == [False]
+    with pytest.raises(HTTPError):
+        await body_of(client, get(server.url))  # the server has closed it
+    assert [each for each in lasting(timers) if not each.cancelled()] == []
 
 
 class Greeter(LoopbackServer):

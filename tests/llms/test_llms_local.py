@@ -109,7 +109,7 @@ def test_answers_in_words(small: LocalModel) -> None:
 
 @pytest.mark.model
 def test_what_is_read_ahead_is_not_read_again() -> None:
-    instruction, text = {"role": "system", "content": "Answer in one word. " * 5}, "all that is known " * 110
+    instruction, text = {"role": "system", "content": "Answer in one word. " * 2}, "all that is known " * 60
     model = LocalModel("small", context=768, parallel=2, repack=False)
     model.load([instruction, {"role": "user", "content": "The question:"}])
     for question in ("what is the capital of France?", f"is this {text}?"):

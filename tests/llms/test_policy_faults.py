@@ -291,6 +291,29 @@ def test_a_kept_connection_that_the_server_has_closed_meanwhile_is_made_again(ch
     assert chat.connections == 2
 
 
+@pytest.mark.parametrize(("end", "connections"), [("with the answer", 1), ("later", 1), ("never", 2)])
+def test_the_connection_of_a_whole_answer_is_kept_if_the_body_ends(end: str, connections: int) -> None:
+    body = GOOD.partition(b"\r\n\r\n")[2]
+
+    async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter, __: bytes) -> None:
+        head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+        whole = head + b"%x\r\n%s\r\n" % (len(body), body)
+        writer.write(whole + b"0\r\n\r\n" if end == "with the answer" else whole)
+        if end == "later":
+            await writer.drain()
+            await asyncio.sleep(0.1)
+            writer.write(b"0\r\n\r\n")
+
+    async def twice() -> int:
+        async with RawServer(talk) as server:
+            model = OpenAIModel("m", base_url=server.url, retry=ONCE)
+            for _ in range(2):
+                assert (await collect(model))[:2] == ["Hel", "lo"]
+            return server.connections
+
+    assert asyncio.run(twice()) == connections
+
+
 @pytest.mark.parametrize(
     ("query", "headers", "said"),
     [

@@ -244,6 +244,19 @@ def test_a_silent_try_ends_at_the_deadline_of_all_tries(chat: ChatServer) -> Non
     assert len(chat.received) == 1
 
 
+def test_the_deadline_of_all_tries_is_no_limit_for_who_reads_an_answer(chat: ChatServer) -> None:
+    chat.scripts = [gpt_text("a", "b")]
+
+    async def slowly() -> list[Delta]:
+        found = list[Delta]()
+        async for delta in model_at(chat, RetryPolicy(total_seconds=1.0)).stream(ASK):
+            await asyncio.sleep(0.0 if found else 1.1)
+            found.append(delta)
+        return found
+
+    assert asyncio.run(slowly())[:2] == ["a", "b"]
+
+
 def test_the_deadline_of_the_run_ends_a_wait(chat: ChatServer) -> None:
     chat.scripts = [refused("503 Busy", retry_after="0.04"), [event_stream()[0].replace(b"close", b"content-length")]]
     with pytest.raises(DeadlineExceededError):

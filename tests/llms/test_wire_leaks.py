@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from weakref import ref
 
 import pytest
 
@@ -88,3 +89,22 @@ def test_a_loop_for_each_call_leaves_nothing_behind(url: str):
     client = model._transport._client
     assert isinstance(client, HTTPClient)
     assert len(client._pools) == 1, "that of the background loop"
+
+
+class Held:
+    """Something that a run has as its context."""
+
+
+def test_the_timers_of_a_request_keep_nothing_of_its_run(url: str):
+    agent = Agent(OpenAIModel("whole", base_url=url), memory=False)
+
+    async def run() -> object:
+        await agent.acall("hi")  # the connection that it makes goes on
+        held = Held()
+        seen = ref(held)
+        await agent.acall("hi", context=held)
+        del held
+        gc.collect()
+        return seen()
+
+    assert asyncio.run(run()) is None

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from trivium.commander import run_sync, wait
 
-__all__ = ["GUARD", "PEERS", "ROOT", "SDK_SERVER", "child_pids", "is_alive", "listening", "soon"]
+__all__ = ["GUARD", "PEERS", "PLAIN_SERVER", "ROOT", "SDK_SERVER", "child_pids", "is_alive", "listening", "soon"]
 
 GUARD = 30.0
 """Seconds after which something hangs; nothing here waits for it to pass."""
 ROOT = Path(__file__).parents[2]
+PLAIN_SERVER = [sys.executable, str(Path(__file__).with_name("_plain_server.py"))]
 SDK_SERVER = [sys.executable, str(Path(__file__).with_name("_sdk_server.py"))]
 PEERS = ROOT / ".peers" / "mcp-servers" / "bin"
 

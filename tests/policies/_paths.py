@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel
 
 from distributed._helpers import TOKEN, served
-from mcp_servers._helpers import SDK_SERVER
+from mcp_servers._helpers import PLAIN_SERVER
 from trivium import Agent, ChatAgent, Message, Module, Task, ToolMessage
 from trivium.actions import BaseAction, RewindTool, Tool, cached, tool_api
 from trivium.agents.special import DocChatAgent, DocChatAgentConfig
@@ -106,7 +106,7 @@ def by_toolkit(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
 
 
 def by_mcp_server(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
-    with MCPServer([*SDK_SERVER, "stdio"], name="workshop") as server:
+    with MCPServer(PLAIN_SERVER, name="workshop") as server:
         outbox.agent(call_tool("workshop.echo", text=ATTACK), TO_EVE, more=[server])("Read.", **options)
 
 
@@ -280,13 +280,13 @@ def to_a_served_agent(outbox: Outbox, folder: Path, options: dict[str, Any]) -> 
 
 
 def by_a_prompt_of_a_server(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
-    with MCPServer([*SDK_SERVER, "stdio"], name="workshop") as server:
+    with MCPServer(PLAIN_SERVER, name="workshop") as server:
         prompt = server.prompts()[0]
         outbox.agent(TO_EVE)(*server.get_prompt(prompt.name, **dict.fromkeys(prompt.arguments, ATTACK)), **options)
 
 
 def by_a_resource_of_a_server(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
-    with MCPServer([*SDK_SERVER, "stdio"], name="workshop") as server:
+    with MCPServer(PLAIN_SERVER, name="workshop") as server:
         (read,) = server.read_resource("memo://note")
         outbox.agent(TO_EVE)(Message(content=read.text, sources=read.sources), **options)
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import pytest
+
 from project._scripts import langroid_names as script
 from project._source import ROOT
 
 from ._documents import REFERENCE
+
+pytestmark = pytest.mark.usefixtures("without_the_collector")
 
 
 @cache

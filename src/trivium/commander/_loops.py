@@ -299,16 +299,6 @@ async def shield(work: Awaitable[T]) -> T:
     return task.result()
 
 
-async def await_within(seconds: float | None, work: Awaitable[T]) -> T:
-    """Wait for work on a loop, at most `seconds`; None: no limit.
-
-    Raises:
-        TimeoutError: it took longer; the work was cancelled.
-    """
-    async with asyncio.timeout(seconds):
-        return await work
-
-
 def asyncio_loop() -> asyncio.AbstractEventLoop:
     """Return the event loop of asyncio that runs here.
 

@@ -30,7 +30,6 @@ from trivium.commander._iteration import iterate, pull
 from trivium.commander._limits import Budget, check_option, check_options
 from trivium.commander._loops import (
     await_reply,
-    await_within,
     is_blocking,
     is_cancelled,
     is_in_trio,
@@ -73,9 +72,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncStream", "Budget", "CallNode", "Cancellation", "Outcome", "OwnerLoop", "Scope", "SessionLocks", "Stream",
-    "TaskNode", "ThreadEvent", "await_reply", "await_within", "background_loop", "capture", "change_scope",
-    "check_option", "check_options", "checkpoint", "claim_key", "current", "current_node", "drive", "driver_neutral",
-    "emit", "error_of_stop", "forget_name", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon", "is_async",
+    "TaskNode", "ThreadEvent", "await_reply", "background_loop", "capture", "change_scope", "check_option",
+    "check_options", "checkpoint", "claim_key", "current", "current_node", "drive", "driver_neutral", "emit",
+    "error_of_stop", "forget_name", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon", "is_async",
     "is_blocking", "is_cancelled", "is_in_trio", "is_within", "iterate", "key_of", "lender", "node_name",
     "note_sources", "open_reply", "overridable", "pair_forms", "parent_of", "place_of_caller", "pull", "run_from_trio",
     "run_in_worker", "run_on_loop", "running_loop", "scope_of", "session_of", "settle", "shield", "sources_above",

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, finalize, ref
 from trivium.exceptions import ConfigurationError
 from trivium.http._bodies import ACCEPTED, pieces_of_body
 from trivium.http._certificates import system_certificates
+from trivium.http._clock import TimeLimit
 from trivium.http._connection import Connection
 from trivium.http._exchange import Outgoing
 from trivium.http._messages import (
@@ -52,6 +53,38 @@ class ServerAddress(NamedTuple):
     proxy: URL | None
 
 
+class _Way(NamedTuple):
+    """The way to an address: the proxy, and what of a request is the same for all that go there.
+
+    Args:
+        address: the address as it was given.
+        url: the address.
+        proxy: the proxy; None for none.
+        target: the path and the query, or the whole address for a proxy.
+        headers: the headers that a request may replace.
+    """
+
+    address: str
+    url: URL
+    proxy: URL | None
+    target: str
+    headers: dict[str, str]
+
+    @classmethod
+    def to(cls, address: str, proxies: Mapping[str, str]) -> _Way:
+        """Find the way to an address."""
+        url = URL.parse(address)
+        proxy, target = proxy_for(url, proxies), url.target
+        own = {"host": url.authority, "accept": "*/*", "accept-encoding": ACCEPTED, "user-agent": "trivium"}
+        if (login := login_of(url.userinfo)) is not None:
+            own["authorization"] = login
+        if proxy is not None and url.scheme == "http":
+            target = repr(url)  # without the user
+            if (login := login_of(proxy.userinfo)) is not None:
+                own["proxy-authorization"] = login
+        return cls(address, url, proxy, target, own)
+
+
 class HTTPClient:
     """Sends HTTP requests under asyncio.
 
@@ -71,7 +104,7 @@ class HTTPClient:
     ) -> None:
         self._given = None if proxies is None else dict(proxies), certificates
         self._proxies, self._certificates, self._connect_timeout = proxies, certificates, connect_timeout
-        self._last: tuple[str, URL, URL | None] | None = None
+        self._last: _Way | None = None
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, ConnectionPool] = WeakKeyDictionary()
 
     def __deepcopy__(self, memo: object) -> HTTPClient:
@@ -98,31 +131,29 @@ class HTTPClient:
             ConnectionLostError: the connection broke.
             ServerSilentError: the server sent nothing in time.
         """
-        url, proxy = self._way(request.url)
-        outgoing = _outgoing(request, url, proxy)
+        way = self._way(request.url)
+        outgoing, url = _outgoing(request, way), way.url
         pool = await self._pool()
-        place = ServerAddress(url.scheme, url.host, url.port, request.address, proxy)
+        place = ServerAddress(url.scheme, url.host, url.port, request.address, way.proxy)
         connection = await self._exchange(pool, place, url, request)
         try:
             status = await connection.send(outgoing, request.timeout)
         except BaseException:
             connection.end()
             raise
-        _logger.debug("%s %s://%s%s: %d", request.method, url.scheme, url.authority, url.path, status)
+        _logger.debug("%s %s://%s%s: %d", request.method, url.scheme, way.headers["host"], url.path, status)
         is_kept = request.headers.get("connection") != "close"
         on_close = partial(_end, connection, pool if is_kept else None, place)
-        body = pieces_of_body(connection, request.is_raw)
-        return HTTPResponse(status, connection.headers, body, connection.reason, on_close)
+        return _Response(status, connection, request.is_raw, on_close)
 
-    def _way(self, text: str) -> tuple[URL, URL | None]:
-        """Return an address and its proxy; those of the last request are kept, for most clients have one address."""
-        last = self._last  # other threads may replace it
-        if last is None or last[0] != text:
+    def _way(self, address: str) -> _Way:
+        """Return the way to an address; that of the last request is kept, for most clients have one address."""
+        way = self._last  # other threads may replace it
+        if way is None or way.address != address:
             if self._proxies is None:
                 self._proxies = getproxies()
-            url = URL.parse(text)
-            self._last = last = (text, url, proxy_for(url, self._proxies))
-        return last[1], last[2]
+            self._last = way = _Way.to(address, self._proxies)
+        return way
 
     async def _pool(self) -> ConnectionPool:
         loop = asyncio.get_running_loop()
@@ -153,7 +184,7 @@ class HTTPClient:
     async def _connect(self, url: URL, place: ServerAddress, request: HTTPRequest, make: Callable[[], P]) -> P:
         seconds = min(request.timeout, self._connect_timeout)
         try:
-            async with asyncio.timeout(seconds):
+            async with TimeLimit(seconds):
                 if place.proxy is None or url.scheme == "http":
                     return await self._open(place.proxy or url, request.address, make)
                 return await self._tunnel(await self._open(place.proxy, None, Connection), url, place.proxy, make)
@@ -192,6 +223,19 @@ class HTTPClient:
         return inner
 
 
+class _Response(HTTPResponse):
+    """A response whose body is read from its exchange."""
+
+    def __init__(self, status: int, exchange: Exchange, is_raw: bool, on_close: Callable[[], object]) -> None:
+        super().__init__(status, exchange.headers, pieces_of_body(exchange, is_raw), exchange.reason, on_close)
+        self._exchange = exchange
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether all of the body is there, so that reading it does not wait."""
+        return self._exchange.is_complete
+
+
 def _failed(why: str, proxy: URL | None) -> ConnectFailedError:
     if proxy is None:
         return ConnectFailedError(why)
@@ -224,7 +268,7 @@ class ConnectionPool:
     def put_back(self, place: ServerAddress, connection: Connection) -> None:
         """Take back a connection that can be used again."""
         idle = self._idle.setdefault(place, [])
-        while idle and not idle[0].is_usable(LONGEST_IDLE):
+        while idle and idle[0].was_idle(LONGEST_IDLE):
             idle.pop(0).close()
         idle.append(connection)
 
@@ -262,21 +306,13 @@ def _let_go(keeper: AsyncGenerator[None]) -> None:
     """Drop the last reference to a generator; its loop then closes it."""
 
 
-def _outgoing(request: HTTPRequest, url: URL, proxy: URL | None) -> Outgoing:
+def _outgoing(request: HTTPRequest, way: _Way) -> Outgoing:
     """Return a request as it is sent.
 
     Raises:
         InvalidRequestError: a header cannot be sent.
     """
-    target = url.target
-    own = {"host": url.authority, "accept": "*/*", "accept-encoding": ACCEPTED, "user-agent": "trivium"}
-    if (login := login_of(url.userinfo)) is not None:
-        own["authorization"] = login
-    if proxy is not None and url.scheme == "http":
-        target = repr(url)  # without the user
-        if (login := login_of(proxy.userinfo)) is not None:
-            own["proxy-authorization"] = login
-    headers = own | {name.lower(): value for name, value in request.headers.items()}
+    headers = way.headers | {name.lower(): value for name, value in request.headers.items()}
     if request.content or request.method in ("POST", "PUT", "PATCH"):
         headers["content-length"] = str(len(request.content))
     names, values = "".join(headers), "".join(headers.values())
@@ -288,4 +324,4 @@ def _outgoing(request: HTTPRequest, url: URL, proxy: URL | None) -> Outgoing:
     except UnicodeEncodeError as error:
         wrong = error.object[error.start]
         raise InvalidRequestError(f"a header has a character that cannot be sent: {wrong!r}") from None
-    return Outgoing(request.method, url.scheme, target, headers, request.content)
+    return Outgoing(request.method, way.url.scheme, way.target, headers, request.content)

@@ -26,13 +26,13 @@ class Connection(Exchange, asyncio.Protocol):
 
     def __init__(self) -> None:
         super().__init__()
+        self._parser = httptools.HttpResponseParser(self)  # one that cannot go on ends the connection
         self._is_lost = False
         self.idle_since = 0.0
 
     # ---- one exchange
     async def send(self, request: Outgoing, timeout: float) -> int:
         """Send a request and wait for the head of the response; see `Exchange.send`."""
-        self._parser = httptools.HttpResponseParser(self)
         self._has_body, self._head_size = request.method not in ("HEAD", "CONNECT"), 0
         self.can_be_kept = self._left_over = False
         self._begin(timeout)
@@ -45,7 +45,7 @@ class Connection(Exchange, asyncio.Protocol):
 
     def end(self) -> bool:
         """End the exchange; return whether the connection can be used again. If not, it is closed at once."""
-        self._end_watch()
+        self._leave()
         is_whole = self.is_complete and self.can_be_kept and not self._left_over
         if is_whole and not self._is_lost and not self.transport.is_closing():
             self.idle_since = self._loop.time()
@@ -55,17 +55,19 @@ class Connection(Exchange, asyncio.Protocol):
 
     def release(self) -> asyncio.Transport:
         """Give the transport away, as to TLS; the connection takes no further part."""
+        self._leave()
         self._end_watch()
         return self.transport
 
     def close(self) -> None:
         """Close the connection at once."""
+        self._end_watch()
         self.transport.abort()
 
     def is_usable(self, longest: float) -> bool:
         """Return whether an idle connection is still open, and not idle for more than `longest` seconds."""
         is_open = not self._is_lost and not self.transport.is_closing() and not self._left_over
-        if not is_open or self._loop.time() - self.idle_since > longest:
+        if not is_open or self.was_idle(longest):
             return False
         # The loop may not have seen yet that the server has closed it.
         descriptor = self.transport.get_extra_info("socket").fileno()
@@ -74,6 +76,10 @@ class Connection(Exchange, asyncio.Protocol):
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
         return not poll.poll(0)
+
+    def was_idle(self, longest: float) -> bool:
+        """Return whether it was idle for more than `longest` seconds."""
+        return self._loop.time() - self.idle_since > longest
 
     def _resume(self) -> None:
         if not self._is_lost:
@@ -87,7 +93,7 @@ class Connection(Exchange, asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""
-        if self._watch is None:  # nothing was asked
+        if not self._is_under_way:  # nothing was asked
             self._left_over = True
             self.close()
             return
@@ -113,7 +119,8 @@ class Connection(Exchange, asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End the exchange, and with it a body that lasts until the connection is closed."""
         self._is_lost = True
-        if self._watch is not None and not self.is_complete:
+        self._end_watch()
+        if self._is_under_way and not self.is_complete:
             ends_so = self.headers.keys().isdisjoint(("content-length", "transfer-encoding"))
             if exc is None and self.status and ends_so:
                 self.is_complete = True

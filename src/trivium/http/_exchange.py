@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextvars import Context
 from typing import NamedTuple
 
 from trivium.http._messages import HTTPError, ServerSilentError
@@ -42,7 +43,7 @@ class Exchange:
         self._waiter: asyncio.Future[None] | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._error: HTTPError | None = None
-        self._is_paused = False
+        self._is_paused = self._is_under_way = False
 
     async def send(self, request: Outgoing, timeout: float) -> int:
         """Send a request and wait for the head of the response; it is then in `headers` and `reason`.
@@ -91,15 +92,24 @@ class Exchange:
     def _begin(self, timeout: float) -> None:
         """Forget the last response, and watch the server from now on."""
         self.headers, self.reason, self.status, self.is_complete = {}, "", 0, False
-        self._timeout, self._heard = timeout, self._loop.time()
-        self._watch = self._loop.call_later(timeout, self._check)
+        self._timeout, self._heard, self._is_under_way = timeout, self._loop.time(), True
+        if self._watch is None or self._watch.when() > self._heard + timeout:
+            self._watch_for(timeout)
+
+    def _leave(self) -> None:
+        """Forget what was not read; the watch stays for the next exchange, since setting one costs more than that."""
+        self._is_under_way = False
+        self._pieces.clear()
+        self._size = 0
+
+    def _watch_for(self, seconds: float) -> None:
+        self._end_watch()
+        self._watch = self._loop.call_later(seconds, self._check, context=Context())  # it holds nothing of a run
 
     def _end_watch(self) -> None:
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
-        self._pieces.clear()
-        self._size = 0
 
     def _resume(self) -> None:
         """Let the server send again."""
@@ -130,13 +140,15 @@ class Exchange:
         self._wake()
 
     def _check(self) -> None:
-        """Fail if the server was silent for too long; one timer serves a whole exchange."""
-        now = self._loop.time()
-        left = self._timeout if self._is_paused or self._pieces else self._heard + self._timeout - now
+        """Fail if the server was silent for too long; one timer serves all exchanges of a connection."""
+        self._watch = None
+        if not self._is_under_way:
+            return
+        left = self._timeout if self._is_paused or self._pieces else self._heard + self._timeout - self._loop.time()
         if left <= 0:
             self._fail(ServerSilentError(f"the server sent nothing for {self._timeout:g} s"))
         else:
-            self._watch = self._loop.call_later(left, self._check)
+            self._watch_for(left)
 
     def add_header(self, name: str, value: str) -> None:
         """Add a header of the response; several of one name are joined."""

@@ -63,6 +63,7 @@ class HTTP2Exchange(Exchange):
 
     def end(self) -> bool:
         """End the exchange: what is not complete is cancelled at the server."""
+        self._leave()
         self._end_watch()
         self._session.forget(self._id, self._unread, is_complete=self.is_complete and self._is_sent)
         return False

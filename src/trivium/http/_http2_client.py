@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from trivium.exceptions import MissingExtraError
 from trivium.http._certificates import system_certificates
 from trivium.http._client import CONNECT_SECONDS, ConnectionPool, HTTPClient, ServerAddress
+from trivium.http._clock import TimeLimit
 from trivium.http._exchange import Exchange
 from trivium.http._messages import ConnectFailedError, HTTPRequest
 from trivium.http._urls import URL
@@ -56,7 +57,7 @@ class HTTP2Client(HTTPClient):
         try:
             # One connection is made at a time: it may have room for all who wait.
             lock = pool.locks.setdefault(place, asyncio.Lock())
-            async with asyncio.timeout(min(request.timeout, self._connect_timeout)), lock:
+            async with TimeLimit(min(request.timeout, self._connect_timeout)), lock:
                 sessions = pool.sessions.setdefault(place, [])
                 sessions[:] = [each for each in sessions if not each.is_closed]
                 session = next((each for each in sessions if each.has_room), None)

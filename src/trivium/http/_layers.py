@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from functools import partial
 from typing import ClassVar, Protocol, runtime_checkable
@@ -72,8 +72,9 @@ def replaces_network() -> bool:
     return any(layer.replays for layer in _layers.get())
 
 
-@asynccontextmanager
-async def exchange(request: HTTPRequest, send: Send, secrets: Iterable[str] = ()) -> AsyncGenerator[HTTPResponse]:
+def exchange(
+    request: HTTPRequest, send: Send, secrets: Iterable[str] = ()
+) -> AbstractAsyncContextManager[HTTPResponse]:
     """Send a request and give its unread response, which is closed at the end of the block.
 
     Args:
@@ -85,8 +86,20 @@ async def exchange(request: HTTPRequest, send: Send, secrets: Iterable[str] = ()
     hidden = tuple(secrets) if layers else ()
     for layer in layers:
         send = partial(layer.respond, send=send, secrets=hidden)
-    response = await send(request)
-    try:
-        yield response
-    finally:
-        await response.aclose()
+    return _Exchange(request, send)
+
+
+class _Exchange(AbstractAsyncContextManager[HTTPResponse]):
+    """A request and its response; a class, since `asynccontextmanager` costs more."""
+
+    __slots__ = ("_request", "_response", "_send")
+
+    def __init__(self, request: HTTPRequest, send: Send) -> None:
+        self._request, self._send = request, send
+
+    async def __aenter__(self) -> HTTPResponse:
+        self._response = await self._send(self._request)
+        return self._response
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._response.aclose()

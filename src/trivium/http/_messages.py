@@ -103,6 +103,11 @@ class HTTPResponse:
         """The address to which the response redirects, as its header has it; None for one that does not."""
         return self.headers.get("location") if self.status in _REDIRECTS else None
 
+    @property
+    def has_arrived(self) -> bool:
+        """Whether all of the body is there, so that reading it does not wait; False where that is not known."""
+        return False
+
     async def read(self, limit: int) -> bytes:
         """Return the body, or its first pieces once they have more than `limit` bytes."""
         body = bytearray()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from trivium.exceptions import ConfigurationError
@@ -14,6 +15,7 @@ from trivium.llms._provider_model import ProviderModel
 from trivium.llms._schema_calls import SchemaCallReader, without_tools
 from trivium.llms.http._policy import RetryPolicy
 from trivium.llms.http._transport import Transport
+from trivium.llms.local._constraints import Constraint
 from trivium.llms.providers import PROFILES, Capabilities, Profile, capabilities_of
 from trivium.llms.providers._profiles import profile_at
 from trivium.llms.wire._answers import AnswerReader, MessageReader
@@ -179,12 +181,17 @@ def request_openai(
         dialect = dialect._replace(max_tokens=longest, schema=schema)
         body = chat_body(model, request, parameters, names, dialect, before)
 
-    def reader() -> AnswerReader:
-        message: MessageReader = OpenAIMessageReader(names.own, names.taken, model)
-        if is_responses:
-            message = ResponsesReader(names, model)
-        elif request.output_schema is not None:
-            message = InlineThoughtsReader(message)
-        return AnswerReader(message if form is None or form.schema is None else SchemaCallReader(message, form))
+    has_schema = request.output_schema is not None
+    return transport.stream(body, partial(_reader, model, names, form, has_schema, is_responses), tries)
 
-    return transport.stream(body, reader, tries)
+
+def _reader(
+    model: str, names: CallNames, form: Constraint | None, has_schema: bool, is_responses: bool
+) -> AnswerReader:
+    """Make the reader of an answer."""
+    message: MessageReader = OpenAIMessageReader(names.own, names.taken, model)
+    if is_responses:
+        message = ResponsesReader(names, model)
+    elif has_schema:
+        message = InlineThoughtsReader(message)
+    return AnswerReader(message if form is None or form.schema is None else SchemaCallReader(message, form))

@@ -23,7 +23,7 @@ ROWS = [{"City": "Oslo", "Total": 100}, {"City": "Bergen", "Total": 20}, {"City"
 @pytest.fixture(scope="module")
 def small() -> LocalModel:
     ModelStore().fetch("small")
-    return LocalModel("small", context=2048)
+    return LocalModel("small")
 
 
 @pytest.fixture

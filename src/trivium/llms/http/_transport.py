@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from itertools import chain
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from ssl import SSLCertVerificationError
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from trivium.commander import wait
-from trivium.commander.lowlevel import await_within
 from trivium.exceptions import (
     ConfigurationError,
     MalformedAnswerError,
@@ -31,7 +29,7 @@ from trivium.http import (
     exchange,
     replaces_network,
 )
-from trivium.http.lowlevel import login_of
+from trivium.http.lowlevel import TimeLimit, login_of
 from trivium.llms._protocol import Delta
 from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
@@ -146,14 +144,14 @@ class Transport:
         while True:
             key, begun, answer = self._next_key(), False, reader()
             headers = {**HEADERS, **self._headers(key), **self._login}
+            deltas = self._ask(data, key, headers, answer, left.left())
             try:
-                async with contextlib.aclosing(self._ask(data, key, headers, answer)) as deltas:
-                    begin = _whole(deltas) if self._retry.replay else _first(deltas)
-                    for delta in await self._in_time(left.left(), begin):
-                        begun = True
-                        yield _with_spent(delta, spent)
-                    async for delta in deltas:
-                        yield _with_spent(delta, spent)
+                for delta in [each async for each in deltas] if self._retry.replay else ():
+                    begun = True
+                    yield _with_spent(delta, spent)
+                async for delta in deltas:
+                    begun = True
+                    yield _with_spent(delta, spent)
                 return
             except ProviderError as error:
                 is_refused = isinstance(error, ProviderStatusError) and error.status == 401
@@ -168,35 +166,28 @@ class Transport:
                     if spent is not None:
                         yield spent
                     raise error from None
+            finally:
+                await deltas.aclose()
             await wait(delay)
             if (counted := before_retry.get()) is not None:
                 await counted()
 
-    async def _in_time(self, seconds: float | None, begin: Coroutine[object, object, list[Delta]]) -> list[Delta]:
-        """Return the beginning of the answer if it arrives in time."""
-        try:
-            return await await_within(seconds, begin)
-        except TimeoutError:
-            raise ProviderConnectionError(
-                f"no answer from {self.shown_url} in {self._retry.total_seconds:g} s, all tries together: raise "
-                "RetryPolicy(total_seconds=…), or ask for less"
-            ) from None
-
-    async def _ask(self, data: bytes, key: str, headers: dict[str, str], reader: Reader) -> AsyncGenerator[Delta]:
-        """Make one attempt, and convert every error of the HTTP library."""
+    async def _ask(
+        self, data: bytes, key: str, headers: dict[str, str], reader: Reader, seconds: float | None
+    ) -> AsyncGenerator[Delta]:
+        """Make one attempt, whose answer begins in time, and convert every error of the HTTP library."""
         request = HTTPRequest("POST", self._url, headers, data, self._timeout)
-        begun = False
-        secrets = chain((key,), self._keys.all, self._hidden, secrets_of("", headers))
+        begun, limit = False, TimeLimit(seconds)
         try:
-            async with exchange(request, self._client.send, secrets) as response:
+            async with limit, exchange(request, self._client.send, self._secrets(key, headers)) as response:
                 if response.status != 200:
                     raise await self._refusal(response, headers)
                 async for piece in response.pieces:
-                    for delta in reader.feed(piece):
+                    for delta in reader.feed(piece) if begun else self._begin(limit, reader.feed(piece)):
                         begun = True
                         yield delta
                     if reader.done:
-                        await _ended(response.pieces)
+                        await _ended(response)
                         break
         except BodyError as error:
             raise MalformedAnswerError(
@@ -212,7 +203,12 @@ class Transport:
                     yield delta
                 return
             why = str(error) or type(error).__name__
-            if begun:
+            if limit.expired:
+                text = (
+                    f"no answer from {self.shown_url} in {self._retry.total_seconds:g} s, all tries together: raise "
+                    "RetryPolicy(total_seconds=…), or ask for less"
+                )
+            elif begun:
                 again = "ask again" if self._retry.replay else "ask again, as RetryPolicy(replay=True) does by itself"
                 text = f"the answer from {self.shown_url} broke off ({why}): {again}"
             else:
@@ -220,6 +216,17 @@ class Transport:
             raise ProviderConnectionError(text) from error
         for delta in reader.end():
             yield delta
+
+    def _begin(self, limit: TimeLimit, deltas: Iterator[Delta]) -> Iterator[Delta]:
+        """Yield deltas; the first ends the limit of time, unless the whole answer is waited for."""
+        for delta in deltas:
+            if not self._retry.replay:
+                limit.lift()
+            yield delta
+
+    def _secrets(self, key: str, headers: Mapping[str, str]) -> Iterator[str]:
+        """Yield the secrets of a request; they are looked for only where they are read."""
+        yield from (key, *self._keys.all, *self._hidden, *secrets_of("", headers))
 
     def _next_key(self) -> str:
         try:
@@ -263,15 +270,12 @@ def _advice(error: Exception, setting: str) -> str:
     return f"check that the server runs, that {setting} is right and that the network lets it through"
 
 
-async def _ended(pieces: AsyncIterator[bytes]) -> None:
+async def _ended(response: HTTPResponse) -> None:
     """Read a body to its end, so that its connection can be used again, unless the server leaves it open."""
-
-    async def left() -> None:
-        async for _ in pieces:
-            pass
-
     with contextlib.suppress(TimeoutError):
-        await await_within(LINGER, left())
+        async with TimeLimit(None if response.has_arrived else LINGER):
+            async for _ in response.pieces:
+                pass
 
 
 def _with_spent(delta: T, spent: Usage | None) -> T | Usage:
@@ -285,18 +289,6 @@ def _rest(reader: Reader) -> list[Delta]:
         return list(reader.end())
     except ProviderError:
         return []
-
-
-async def _first(deltas: AsyncGenerator[Delta]) -> list[Delta]:
-    """Return the first delta, if there is one."""
-    async for delta in deltas:
-        return [delta]
-    return []
-
-
-async def _whole(deltas: AsyncGenerator[Delta]) -> list[Delta]:
-    """Return all deltas, once the last has arrived."""
-    return [delta async for delta in deltas]
 
 
 def with_path(url: str, path: str, setting: str = "base_url") -> str:

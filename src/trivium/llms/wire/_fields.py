@@ -6,6 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import jiter
@@ -88,8 +89,8 @@ class CallNames(NamedTuple):
         """
         called = [*known, Called.of(request.messages[start:] if start else request.messages)]
         tools = [tool.name for tool in request.tools]
-        sent = legal_names([*tools, *(name for each in called for name in each.tools)])
-        taken = frozenset[str]().union(*(each.ids for each in called))
+        sent = legal_names(chain(tools, *[each.tools for each in called]))
+        taken = frozenset[str]().union(*[each.ids for each in called])
         answer = "answer" if is_answer_a_call else ""
         while answer and (answer in tools or answer in sent.values()):
             answer += "_"

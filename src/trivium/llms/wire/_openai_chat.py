@@ -281,7 +281,7 @@ class OpenAIMessageReader:
 
     def _thought(self, message: ParsedObject) -> str:
         thought = _text(message.get("reasoning_content") or message.get("reasoning"))
-        if not thought:  # it may stand among the parts of the content
+        if not thought and isinstance(message.get("content"), list):  # it may stand among the parts
             parts = get_dicts(message, "content")
             thought = "".join(_text(part.get("thinking")) for part in parts if part.get("type") == "thinking")
         if not isinstance(details := message.get("reasoning_details"), list):
@@ -464,7 +464,8 @@ def token_counts(usage: JSONValue, read: str, written: str) -> Usage | None:
     """
     if not isinstance(usage, dict):
         return None
-    input_details, output_details = (dict_or_empty(usage.get(f"{name}_details")) for name in (read, written))
+    input_details = dict_or_empty(usage.get(f"{read}_details"))
+    output_details = dict_or_empty(usage.get(f"{written}_details"))
     dollars = usage.get("cost")  # OpenRouter's
     is_bool = isinstance(dollars, bool)
     usd = float(dollars) if isinstance(dollars, int | float) and not is_bool and 0 <= dollars < 1e15 else 0.0
