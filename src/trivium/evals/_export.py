@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any, Final
 
 from trivium.evals._dataset import Score, plain_text
-from trivium.evals._report import CaseResult, Comparison, EvaluationReport, Metric
+from trivium.evals._report import CaseResult, Comparison, EvaluationReport, Metric, counted
 from trivium.journal import RunNode
 from trivium.observers.lowlevel import write_text
 from trivium.schema.lowlevel import read_json
@@ -30,7 +30,7 @@ def write_html(report: EvaluationReport, path: str | PathLike[str], comparison: 
         OutputError: the file cannot be written.
     """
     usage, failed = report.usage, len(report.errors)
-    told = f"{len(report.results)} runs on {report.dataset}, {usage.total:,} tokens, ${usage.usd:.4f}"
+    told = f"{counted(len(report.results), 'run')} on {report.dataset}, {usage.total:,} tokens, ${usage.usd:.4f}"
     if failed:
         told += f"; {failed} with errors, which are not scored"
     metrics = [_metric_row(each, report.notes.get(each.name, "")) for each in report.metrics]
