@@ -18,7 +18,7 @@ class Hook:
     Hooks run in the order in which they were registered, on the way in and on the way out.
 
     Raises:
-        ArgumentTypeError: a subclass has a method like `before_agnt`, which nothing calls; the text suggests the closest.
+        ArgumentTypeError: a subclass has a method like `before_agnt`, which nothing calls; the text suggests one.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
