@@ -36,11 +36,9 @@ def write_html(report: EvaluationReport, path: str | PathLike[str], comparison: 
     metrics = [_metric_row(each, report.notes.get(each.name, "")) for each in report.metrics]
     sections = [Section("Scores", told, _METRIC_HEADS, metrics)]
     if comparison is not None:
-        before = comparison.first.experiment
-        summary = str(comparison).splitlines()[0]
-        sections.append(
-            Section(f"Compared with {before}", summary, ("case", before, report.experiment), comparison.flips)
-        )
+        before, summary = comparison.first.experiment, str(comparison).splitlines()[0]
+        columns = ("case", before, report.experiment)
+        sections.append(Section(f"Compared with {before}", summary, columns, comparison.flips))
     heads = ("run", "input", "expected", "answer", *report.scorers, "dollars", "seconds")
     results = sorted(report.results, key=lambda each: not each.errors)
     sections.append(Section("Runs", "", heads, [_run_row(each, report.scorers) for each in results]))
