@@ -103,6 +103,7 @@ def test_the_exit_status_says_whether_it_is_good_enough(evaluated: Command) -> N
     ended = evaluated(*monday, "--fail-under", "0.1", "--against", "tuesday")
     assert ended.status == 1
     assert "monday/n00/0 run: there is no run of it" in ended.out
+    assert "; 1 error, not scored" in ended.err
     assert "not compared, since only one has a score, or it changed: n00" in ended.out
     (told,) = evaluated(*monday, "--against", "tuesday", "--json").records
     assert told["comparison"]["unpaired"] == ["n00"]

@@ -146,8 +146,11 @@ def test_a_judge_is_calibrated_and_asks_nothing_twice(journal: Journal) -> None:
     )
 
     other = Judge(grader, "The answer is very short.", name="short")
-    rescore(Dataset(SOME[:1], [other]), "first", journal)
+    one = rescore(Dataset(SOME[:1], [other]), "first", journal)
     assert len(grader.asked) == 17
+    assert " 1 run, $" in str(one)
+    assert ", 1 case)" in str(one)
+    assert "on 1 case" in str(compare(one, one))
     with pytest.raises(ConfigurationError, match="all labels are the same"):
         judge.calibrate(labelled({"yes": True}), journal)
 

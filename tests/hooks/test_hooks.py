@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from commander._helpers import Entry, every_entry
 from trivium import Agent, Hook, Message, Module
 from trivium.actions import ActionExecutor
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.hooks import RemovableHandle
 from trivium.memory import MemoryManager
 from trivium.schema import ActionReturn
@@ -267,6 +267,13 @@ def test_hooks_of_an_executor_surround_the_calls_of_an_agents_model_too(entry: E
 def test_a_plain_hook_changes_nothing():
     agent = Agent(ScriptedModel(["ok"]), hooks=[Hook(), Hook()])
     assert agent("x").content == "ok"
+
+
+@pytest.mark.parametrize(("name", "meant"), [("before_agnt", "before_agent"), ("after_actions", "after_action")])
+def test_a_misspelt_method_is_refused_where_its_class_is_written(name: str, meant: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"nothing calls its {name}: did you mean {meant}?") as error:
+        type("Typo", (Mark,), {name: nothing})
+    assert error.value.argument == name
 
 
 def test_the_class_of_a_hook_is_refused_where_it_is_registered() -> None:

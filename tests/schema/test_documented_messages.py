@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import pickle
 from itertools import pairwise
 from typing import Any
 
@@ -282,3 +283,11 @@ def test_messages_that_nobody_holds_are_not_kept():
     del kept
     gc.collect()
     assert len(ObjectRegistry.registry) <= before
+
+
+def test_a_message_whose_metadata_was_read_can_be_pickled_and_the_copy_shows_itself():
+    first = message("hi", sender=Entity.USER)
+    assert first.metadata.recipient == ""
+    other = pickle.loads(pickle.dumps(first))
+    other.metadata.recipient = "Bob"
+    assert (other.receiver, first.receiver) == ("Bob", None)

@@ -215,6 +215,7 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: ChatAgentConfig(repairs=9), r"takes no repairs: give it beside the config, as ChatAgent\(…, repairs=…\)"),  # type: ignore[call-arg]
     (lambda: TaskConfig(single_round=True), r"beside the config, as Task\(…, single_round=…\)"),  # type: ignore[call-arg]
     (lambda: ChatAgentConfig(zzzz=9), r"the nearest of the \d+ that there are: (\w+, ){4}\w+\.$"),  # type: ignore[call-arg]
+    (lambda: ChatAgentConfig(addressing_prefix="@"), r"takes no addressing_prefix: the nearest of"),  # type: ignore[call-arg]
     (lambda: ChatAgentConfig(nmae="a"), "takes no nmae: did you mean name?"),  # type: ignore[call-arg]
     (lambda: ChatAgent(model(), 3), "text or None as task, not int"),  # type: ignore[arg-type]
     (lambda: task(max_stalled_steps=0), "max_stalled_steps is a number above 0, not 0"),

@@ -35,6 +35,13 @@ _QUERIES: Final = {
 }
 _TABLES: Final = {"TableChatAgent": "agents.special", "TableChatAgentConfig": "agents.special"}
 _DOCUMENTS: Final = {"DocChatAgent": "agents.special", "DocChatAgentConfig": "agents.special"}
+_GRAPHS: Final = {
+    "Neo4jChatAgent": "agents.special",
+    "Neo4jChatAgentConfig": "agents.special",
+    "Neo4jSettings": "agents.special",
+}
+_RECIPIENTS: Final = {"AddRecipientTool": "actions", "RecipientTool": "actions"}
+_REWINDING: Final = {"RewindTool": "actions"}
 _PASSAGES: Final = {"RetrieverAgent": "agents.special", "RetrieverAgentConfig": "agents.special"}
 
 PATHS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
@@ -56,8 +63,10 @@ PATHS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "parse_done_sequence": "tasks",
             "parse_done_sequences": "tasks",
         },
-        "trivium.agent.special": {**_DATABASES, **_DOCUMENTS, **_PASSAGES, **_TABLES},
+        "trivium.agent.special": {**_DATABASES, **_DOCUMENTS, **_GRAPHS, **_PASSAGES, **_TABLES},
         "trivium.agent.special.doc_chat_agent": _DOCUMENTS,
+        "trivium.agent.special.neo4j": _GRAPHS,
+        "trivium.agent.special.neo4j.neo4j_chat_agent": _GRAPHS,
         "trivium.agent.special.retriever_agent": _PASSAGES,
         "trivium.agent.special.sql": _DATABASES,
         "trivium.agent.special.sql.sql_chat_agent": _DATABASES,
@@ -66,11 +75,30 @@ PATHS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         "trivium.agent.special.table_chat_agent": _TABLES,
         "trivium.agent.task": {**_SEQUENCES, "Responder": "tasks", "Task": "tasks", "TaskConfig": "tasks"},
         "trivium.agent.tool_message": {"ToolMessage": "actions"},
+        "trivium.agent.tools": {**_ORCHESTRATION, **_RECIPIENTS, **_REWINDING},
         "trivium.agent.tools.orchestration": _ORCHESTRATION,
-        "trivium.agent.tools.recipient_tool": {"AddRecipientTool": "actions", "RecipientTool": "actions"},
-        "trivium.agent.tools.rewind_tool": {"RewindTool": "actions"},
+        "trivium.agent.tools.recipient_tool": _RECIPIENTS,
+        "trivium.agent.tools.rewind_tool": _REWINDING,
         "trivium.agent.tools.task_tool": {"TaskTool": "tasks"},
         "trivium.agent.xml_tool_message": {"XMLToolMessage": "actions"},
+        "trivium.embedding_models": {
+            "EmbeddingModel": "knowledge.embeddings",
+            "EmbeddingModelsConfig": "knowledge.embeddings",
+            "OpenAIEmbeddingsConfig": "knowledge.embeddings",
+            "embedding_model": "knowledge.embeddings",
+        },
+        "trivium.vector_store": {
+            "ChromaDB": "vector_store.chromadb",
+            "ChromaDBConfig": "vector_store.chromadb",
+            "LanceDB": "vector_store.lancedb",
+            "LanceDBConfig": "vector_store.lancedb",
+            "PostgresDB": "vector_store.postgres",
+            "PostgresDBConfig": "vector_store.postgres",
+            "QdrantDB": "vector_store.qdrantdb",
+            "QdrantDBConfig": "vector_store.qdrantdb",
+            "VectorStore": "knowledge.stores",
+            "VectorStoreConfig": "knowledge.stores",
+        },
     }
 )
 """For each path its names, and for each name the package of trivium that gives it."""

@@ -39,9 +39,12 @@ def test_render_fills_what_it_is_given_and_says_what_is_left():
     assert (template.is_fully_filled(), template.unfilled_variables) == (True, [])
 
 
-def test_a_filled_variable_keeps_its_value():
-    template = PromptTemplate.load_template("{{ a }}").render(a=1)
-    assert template.render(a=2).prompt == "1"
+def test_a_filled_variable_keeps_its_value_and_another_one_is_refused():
+    template = PromptTemplate.load_template("{{ a }} {{ b }}").render(a=1)
+    assert template.render(a="1").unfilled_variables == ["b"]
+    with pytest.raises(PromptTemplateError, match="has another value of a already") as error:
+        template.render(a=2, b=2)
+    assert (error.value.variables, str(template)) == (("a",), "1 {{ b }}")
     assert PromptTemplate("{{ a }}").render(a=2).prompt == "2", "templates share nothing"
 
 
@@ -56,8 +59,8 @@ def test_a_value_is_text_for_good(parts: list[tuple[str, str]], values: dict[str
     names = [name for _, name in parts]
     assert str(template) == "".join(plain + values.get(name, f"{{{{ {name} }}}}") for plain, name in parts)
     assert template.unfilled_variables == list(dict.fromkeys(name for name in names if name not in values))
-    for name in names:
-        template.render(**{name: values.get(name, "{{ a }}")})
+    for name in template.unfilled_variables:
+        template.render(**{name: "{{ a }}"})
     assert template.prompt == "".join(plain + values.get(name, "{{ a }}") for plain, name in parts)
 
 

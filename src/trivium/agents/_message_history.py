@@ -148,10 +148,12 @@ class _Entry(LLMMessage):  # noqa: PLW1641 - as other models, it has no hash
     @classmethod
     def of(cls, message: Message, memory: Memory | None, agent: ChatAgent[Any]) -> _Entry:
         """Return the entry for a message of the agent's memory."""
-        entity = message.entity or (Entity.LLM if message.sender == agent.name else Entity.USER)
-        made = linked(message).setdefault("made", datetime.now(UTC))
-        values = dict(Message.to_LLMMessage(message.replace(entity=entity))[0])
-        values |= {"chat_document_id": message.id(), "timestamp": made}
+        own = message.entity is None and message.sender == agent.name
+        calling = own and bool(message.tool_calls)
+        values = dict(Message.to_LLMMessage(message.replace(entity=Entity.LLM) if calling else message)[0])
+        values |= {"chat_document_id": message.id(), "timestamp": linked(message).setdefault("made", datetime.now(UTC))}
+        if own and values["role"] is Role.USER:  # a copy of each message would cost more than all else
+            values["role"] = Role.ASSISTANT
         if message.tool_call_id is not None:
             values |= {"role": Role.TOOL, "tool_call_id": message.tool_call_id}
         entry = cls.model_construct(None, **values)

@@ -66,7 +66,7 @@ class AgentNames(Module):
     indent: str = ""
     """The text before the agent's displayed responses, to make levels visible."""
     lock: Any = contextlib.nullcontext()
-    """A lock that is always free, for code that writes `async with agent.lock`; numbers need none here."""
+    """A lock that is always free and excludes nobody: numbers need none here, data of your own a lock of your own."""
     counted: Usage = Usage()
     """What was counted beside the messages of the session."""
     _stats: tuple[Usage, str] = (Usage(), "")

@@ -197,7 +197,8 @@ def _show(report: EvaluationReport, comparison: Comparison | None) -> None:
     usage = report.usage
     runs = f"{len(report.results)} run{'s' * (len(report.results) != 1)} of {safe_line(report.experiment)}"
     said = f"{runs}, {usage.total:,} tokens, ${usage.usd:.4f}"
-    write_line(f"{said}; {len(errors)} errors, not scored; failed runs are tried again next time" if errors else said)
+    failed_ones = f"{len(errors)} error{'s' * (len(errors) != 1)}, not scored; failed runs are tried again next time"
+    write_line(f"{said}; {failed_ones}" if errors else said)
 
 
 def _show_json(report: EvaluationReport, comparison: Comparison | None) -> None:

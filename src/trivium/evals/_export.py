@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any, Final
 
 from trivium.evals._dataset import Score, plain_text
-from trivium.evals._report import CaseResult, Comparison, EvaluationReport, Metric
+from trivium.evals._report import CaseResult, Comparison, EvaluationReport, Metric, counted
 from trivium.journal import RunNode
 from trivium.observers.lowlevel import write_text
 from trivium.schema.lowlevel import read_json
@@ -30,17 +30,15 @@ def write_html(report: EvaluationReport, path: str | PathLike[str], comparison: 
         OutputError: the file cannot be written.
     """
     usage, failed = report.usage, len(report.errors)
-    told = f"{len(report.results)} runs on {report.dataset}, {usage.total:,} tokens, ${usage.usd:.4f}"
+    told = f"{counted(len(report.results), 'run')} on {report.dataset}, {usage.total:,} tokens, ${usage.usd:.4f}"
     if failed:
         told += f"; {failed} with errors, which are not scored"
     metrics = [_metric_row(each, report.notes.get(each.name, "")) for each in report.metrics]
     sections = [Section("Scores", told, _METRIC_HEADS, metrics)]
     if comparison is not None:
-        before = comparison.first.experiment
-        summary = str(comparison).splitlines()[0]
-        sections.append(
-            Section(f"Compared with {before}", summary, ("case", before, report.experiment), comparison.flips)
-        )
+        before, summary = comparison.first.experiment, str(comparison).splitlines()[0]
+        columns = ("case", before, report.experiment)
+        sections.append(Section(f"Compared with {before}", summary, columns, comparison.flips))
     heads = ("run", "input", "expected", "answer", *report.scorers, "dollars", "seconds")
     results = sorted(report.results, key=lambda each: not each.errors)
     sections.append(Section("Runs", "", heads, [_run_row(each, report.scorers) for each in results]))

@@ -152,12 +152,18 @@ class EvaluationReport(Generic[I_co, E_co]):
         return [self.metric(each) for each in self.scorers if self.values(each)]
 
     def __str__(self) -> str:
-        lines = [f"{self.experiment} on {self.dataset}: {len(self.results)} runs, ${self.usage.usd:.4f}"]
+        lines = [f"{self.experiment} on {self.dataset}: {counted(len(self.results), 'run')}, ${self.usage.usd:.4f}"]
         for each in self.metrics:
             note = f"; {self.notes[each.name]}" if each.name in self.notes else ""
-            lines.append(f"{each.name}: {each.mean:.3f} ({each.low:.3f} to {each.high:.3f}, {each.cases} cases){note}")
+            interval = f"{each.low:.3f} to {each.high:.3f}, {counted(each.cases, 'case')}"
+            lines.append(f"{each.name}: {each.mean:.3f} ({interval}){note}")
         lines += [f"{each.run_id}: {name}: {text}" for each in self.errors for name, text in each.errors.items()]
         return "\n".join(lines)
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things as text: `1 run`, `2 runs`."""
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _chances(chance: Callable[[int, int, int], float], clusters: Sequence[Sequence[float]]) -> dict[int, float]:
@@ -239,7 +245,7 @@ class Comparison:
         verdict = "a difference" if self.is_significant else "no difference is shown"
         lines = [
             f"{self.scorer}: {self.difference:+.3f} ({low:+.3f} to {high:+.3f}), p = {self.p:.3f}: {verdict} "
-            f"from {self.first.experiment} to {self.second.experiment} on {len(self.pairs)} cases"
+            f"from {self.first.experiment} to {self.second.experiment} on {counted(len(self.pairs), 'case')}"
         ]
         lines += [f"{each.case_id}: {each.first:g} -> {each.second:g}" for each in self.flips]
         if self.unpaired:

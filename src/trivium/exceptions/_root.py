@@ -110,7 +110,7 @@ class ArgumentTypeError(ConfigurationError, TypeError):
         ours = _OURS.get(name, ())
         near = [each for each in ours if each in known]
         near = near or get_close_matches(name, known, 1, 0.8) or [each for each in known if each == last]
-        near = near or ([] if ours else get_close_matches(name, known, 1, 0.5))
+        near = near or ([] if ours else get_close_matches(name, known, 1, 0.65))
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}."
         if not near and len(known) > _MANY:
             nearest = ", ".join(get_close_matches(name, known, _MANY // 2, 0))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.schema import Message
 from trivium.schema.lowlevel import create_object
+
+_BEGINNINGS: Final = ("before_", "after_")
 
 
 class Hook:
@@ -14,7 +16,18 @@ class Hook:
 
     Each method gets a copy: edit it in place and return None, or return its replacement.
     Hooks run in the order in which they were registered, on the way in and on the way out.
+
+    Raises:
+        ArgumentTypeError: a subclass has a method like `before_agnt`, which nothing calls; the text suggests one.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        methods = [name for name in vars(Hook) if name.startswith(_BEGINNINGS)]
+        for name in vars(cls):
+            if name.startswith(_BEGINNINGS) and name not in methods:
+                text, advice = f"{cls.__name__} is a hook, and nothing calls its", "Begin a name of your own with _."
+                raise ArgumentTypeError.unknown(name, methods, text, advice)
 
     def before_agent(self, agent: Any, messages: list[Message], session_id: Any) -> Any:
         """Change the messages that a module is called with; return a list or None."""

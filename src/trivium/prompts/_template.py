@@ -88,14 +88,22 @@ class PromptTemplate:
         )
 
     def render(self, /, **variables: object) -> Self:
-        """Fill in some of the variables; names that are not in the template, or filled already, change nothing.
+        """Fill in some of the variables, for good; names that are not in the template change nothing.
 
         Returns:
             The template itself, so that calls can be chained.
+
+        Raises:
+            PromptTemplateError: a variable has another value already; nothing is filled in then.
         """
-        for name in self.unfilled_variables:
-            if name in variables:
-                self._values[name] = str(variables[name])
+        given = {name: str(variables[name]) for name in find_unfilled_variables(self.template) if name in variables}
+        if other := tuple(name for name, value in given.items() if self._values.get(name, value) != value):
+            raise PromptTemplateError(
+                f"the template has another value of {', '.join(other)} already, and render fills it for good: make a "
+                'PromptTemplate for each text, or fill one again and again by PromptTemplate(text, "jinja").format',
+                other,
+            )
+        self._values.update(given)
         return self
 
     @property

@@ -209,8 +209,8 @@ class Conversions:
 
         if isinstance(message, str):
             return LLMMessages([LLMMessage(role=Role.USER, content=message)])
-        seen, parent = message.metadata, message.parent
-        called = parent and parent.function_call
+        seen = message.metadata
+        called = seen.parent and seen.parent.function_call
         text, function, calls = _sent(message)
         linked: dict[str, Any] = {"files": message.files, "chat_document_id": message.id(), "sources": message.sources}
         results = _results(message, text, [each.id for each in oai_tools or ()]) if called is None else []

@@ -179,6 +179,10 @@ class ChatDocMetaData(DocMetaData):
         if message is not None and name in LINKED:
             message._take(LINKED[name], value)
 
+    def __getstate__(self) -> dict[Any, Any]:
+        # pickled with its message, it shows that one again as soon as somebody asks it for its metadata
+        return {**super().__getstate__(), "__pydantic_private__": {"_message": None}}
+
     @property
     def is_view(self) -> bool:
         """True if the metadata is a view of a message."""

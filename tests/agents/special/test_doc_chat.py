@@ -289,6 +289,16 @@ def test_what_the_store_has_of_a_path_that_is_gone_is_answered_from(tmp_path: Pa
         (tmp_path / "lease.txt").unlink(missing_ok=True)
 
 
+def test_places_are_ingested_as_a_list_or_one_by_langroids_name(tmp_path: Path):
+    (tmp_path / "lease.txt").write_text(LEASE)
+    (tmp_path / "nuts.txt").write_text(NUTS)
+    agent = reading_agent(tmp_path / "zzz.txt")
+    assert not agent.ingest_doc_paths([]).added
+    assert len(agent.ingest_doc_paths(str(tmp_path / "lease.txt")).added) == 1
+    report = agent.ingest_doc_paths([tmp_path / "lease.txt", tmp_path / "nuts.txt"])
+    assert (len(report.added), len(report.unchanged)) == (1, 1)
+
+
 def test_other_places_that_are_ingested_leave_the_paths_to_be_read(tmp_path: Path):
     (tmp_path / "lease.txt").write_text(LEASE)
     (tmp_path / "nuts.txt").write_text(NUTS)

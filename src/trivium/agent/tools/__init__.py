@@ -2,7 +2,20 @@
 
 from typing import TYPE_CHECKING
 
-from trivium.actions import DonePassTool, DoneTool
+from trivium.actions import (
+    AddRecipientTool,
+    AgentDoneTool,
+    AgentSendTool,
+    DonePassTool,
+    DoneTool,
+    FinalResultTool,
+    ForwardTool,
+    PassTool,
+    RecipientTool,
+    ResultTool,
+    RewindTool,
+    SendTool,
+)
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -11,7 +24,20 @@ if TYPE_CHECKING:
     from trivium.agent.tools import rewind_tool as rewind_tool
     from trivium.agent.tools import task_tool as task_tool
 
-__all__ = ["DonePassTool", "DoneTool"]
+__all__ = [
+    "AddRecipientTool",
+    "AgentDoneTool",
+    "AgentSendTool",
+    "DonePassTool",
+    "DoneTool",
+    "FinalResultTool",
+    "ForwardTool",
+    "PassTool",
+    "RecipientTool",
+    "ResultTool",
+    "RewindTool",
+    "SendTool",
+]
 
 _ROOMS = ("orchestration", "recipient_tool", "rewind_tool", "task_tool")
 lazy_names(__name__, {name: name for name in _ROOMS}, __all__)

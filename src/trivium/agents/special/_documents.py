@@ -6,8 +6,9 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import sha256
+from os import PathLike
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._typed import T_co
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore
     from trivium.parsing import Chunk, ParsingConfig
 
+_Path: TypeAlias = "str | PathLike[str]"
 _making: Final = Lock()  # guards the making of a store: two of one agent would each hold a part of its documents
 _readers: Final = SessionLocks()
 """For each agent, by its `id()`, the call that reads its `doc_paths`, and those that wait for it."""
@@ -109,6 +111,14 @@ class DocumentAgent(ChatAgent[T_co]):
             return await self.library.ingest_async(*self.config.doc_paths, prune=prune, listeners=listeners)
 
     ingest = sync_method(ingest_async)
+
+    @driver_neutral
+    async def ingest_doc_paths_async(self, paths: _Path | Sequence[_Path]) -> IngestReport:
+        """Read a list of places, or one, into the store, as `ingest` does; an empty list reads nothing."""
+        places = [paths] if isinstance(paths, str | PathLike) else paths
+        return await self.library.ingest_async(*places)
+
+    ingest_doc_paths = sync_method(ingest_doc_paths_async)
 
     @driver_neutral
     @checked
