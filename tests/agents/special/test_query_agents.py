@@ -99,6 +99,23 @@ def test_repairs_have_an_end_and_the_last_round_offers_no_tool(shop: str) -> Non
     assert [each.tool_choice for each in model.requests] == ["auto", "required", "required", "none"] * 2
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (
+            '{"tool": "run_query", "arguments": {"query": "SELECT 1"}}',
+            "No answer was found: none of the queries gave one.",
+        ),
+        ('```json\n{"name": "run_query"}\n```', "No answer was found: none of the queries gave one."),
+        ('{"city": "Oslo"}', '{"city": "Oslo"}'),
+    ],
+)
+def test_a_call_written_as_the_last_answer_is_none(shop: str, text: str, answer: str) -> None:
+    agent, _ = _agent(shop, _query("SELECT wrong"), text, max_rounds=2)
+    assert agent("How many?").content == answer
+    assert agent.memory.get_memory()[-1].content == answer
+
+
 def test_a_task_runs_it_to_its_answer(shop: str) -> None:
     agent, _ = _agent(shop, _query("SELECT count(*) FROM customers"), "There are three.")
     result = Task(agent, interactive=False, single_round=True).run("How many customers?")

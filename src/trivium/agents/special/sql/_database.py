@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Generator
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from trivium.agents.special.sql._dialects import RESERVED
 from trivium.agents.special.sql._engines import (
     DIALECTS,
     cause_of,
@@ -17,6 +19,7 @@ from trivium.agents.special.sql._engines import (
     open_engine,
     scrub,
     session_settings,
+    written_name,
 )
 from trivium.agents.special.sql._guard import check_query
 from trivium.agents.special.sql._rows import Rows
@@ -123,19 +126,42 @@ class ReadOnlyDatabase:
         """
         rows = self.max_rows if max_rows is None else min(max_rows, self.max_rows)
         try:
-            sent = self._check(sql, rows)
+            return self._run(self._sent(sql, rows), rows)
+        except QueryTimeoutError:
+            raise
+        except QueryRefusedError as error:
+            raise QueryRefusedError(error.reason, f"{error.allowed}{self._bare_names(sql)}", sql) from None
+        except QueryError as error:
+            raise QueryError(f"{error}{self._bare_names(sql)}", error.database, error.query) from None
+
+    def _sent(self, sql: str, rows: int) -> str:
+        """Return the text to send for a query."""
+        try:
+            return self._check(sql, rows)
         except QueryRefusedError as error:
             before = self._readable()
             if error.reason.startswith((UNKNOWN_TABLE, UNKNOWN_COLUMN)):
                 self._found = None  # the table may have been made since the tables were read
             if self._readable() == before:
                 raise
-            sent = self._check(sql, rows)
-        return self._run(sent, rows)
+            return self._check(sql, rows)
 
     def _check(self, sql: str, rows: int) -> str:
         tables = self._readable()
         return check_query(sql, self.dialect, tables=tables, functions=self._functions, max_rows=rows + 1)
+
+    def _bare_names(self, sql: str) -> str:
+        """Return the advice for known names that a query writes without the quotes that they need.
+
+        Reserved words are left out: the guard quotes them, or they stand in the query as what they are.
+        """
+        found = dict[str, None]()
+        for table in self.tables(described=self.dialect == "sqlite"):  # of the others the columns are known
+            for name in (table.name, *(each.name for each in table.columns)):
+                bare = rf"(?<![\w\"'`]){re.escape(name)}(?![\w\"'`])"
+                if self.written(name) != name and name.lower() not in RESERVED and re.search(bare, sql, re.IGNORECASE):
+                    found[self.written(name)] = None
+        return f"; write {', '.join(found)} with the quotes" if found else ""
 
     def _run(self, sql: str, rows: int) -> Rows:
         """Run this text unchanged: here the second line of defence is alone."""
@@ -156,6 +182,10 @@ class ReadOnlyDatabase:
                 raise QueryError(f"a value cannot be read: {error}", str(self), sql) from None
 
     # ---- tables
+    def written(self, name: str) -> str:
+        """Return a name as a query writes it: in quotes if it needs them."""
+        return written_name(name, self.engine.dialect)
+
     def tables(self, names: Collection[str] | None = None, *, described: bool = False) -> list[Table]:
         """Return the tables and views that may be read.
 
@@ -170,7 +200,7 @@ class ReadOnlyDatabase:
         """
         found = self._known_tables()
         if names is not None:
-            by_name = {each.full_name.lower(): each for each in found}
+            by_name = {name.lower(): each for each in found for name in (each.full_name, each.written(self.written))}
             if unknown := [each for each in names if each.lower() not in by_name]:
                 known = ", ".join(each.full_name for each in found[:50])
                 raise QueryError(f"there is no table {', '.join(unknown)}; there are {known}", str(self))
@@ -189,7 +219,7 @@ class ReadOnlyDatabase:
         if self._found is None:
             with self._connection() as connection, self._database_says():
                 self._default_schema, there = read_tables(connection, self._multi_schema)
-                found = there
+                found = [each for each in there if not each.is_partition]
                 if self._allowed is not None:
                     allowed = {each.lower() for each in self._allowed}
                     if not self._there:  # later a model would read of the tables that it may not read
