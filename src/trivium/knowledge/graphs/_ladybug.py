@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
+from time import sleep
 from typing import Any, Final, cast
 
 from trivium.exceptions import (
@@ -33,13 +35,20 @@ _TYPES: Final[Mapping[str, tuple[type, str]]] = {  # a bool is an int, and a dat
 _KEPT: Final = frozenset({  # the types of values, and of properties that keep them: of a time with a zone, its UTC
     ("INT64", "DOUBLE"), ("DATE", "TIMESTAMP"), ("TIMESTAMP_TZ", "TIMESTAMP"), *((kind, "STRING") for kind in _TYPES),
 })  # fmt: skip
+_UNFINISHED: Final = "recovery is pending"
+"""What the engine says of a file whose last write is not complete."""
+_TRIES: Final = 20
+_BETWEEN_TRIES: Final = 0.05  # seconds
+_writers = defaultdict[Path, Lock](Lock)
+"""A lock for each file: the engine keeps other processes from writing at the same time, but not other threads."""
 
 
 class LadybugGraph(GraphStore):
     """A graph in one local file.
 
     Queries run on a database that is opened read-only; the file is open for writing only while data are added.
-    Any number of processes may read, and see all completed writes; if two processes write, one gets an error.
+    Any number of processes may read, and see all completed writes; if two processes write, one gets an error. What a
+    writer that was killed has left incomplete, the next use completes.
 
     Args:
         path: the file; it is created at the first write.
@@ -64,7 +73,7 @@ class LadybugGraph(GraphStore):
         if str(path) in {"", ":memory:"}:
             raise ConfigurationError("a graph is a file, so that it can be opened for reading only: give a path")
         self._path, self._memory = Path(path).expanduser(), memory
-        self._lock = Lock()
+        self._lock = _writers[self._path.resolve()]
 
     def __repr__(self) -> str:
         return f"LadybugGraph({str(self._path)!r})"
@@ -148,30 +157,41 @@ class LadybugGraph(GraphStore):
         """Open a database for one query: it sees the writes of other processes, and nothing stays open."""
         if not self._path.exists():
             raise DatabaseConnectionError(f"there is no graph at {self._path}: add nodes first", str(self._path))
-        with self._opened(read_only=True) as database, self._connected(database, timeout) as run:
+        with self._open_to_read() as database, self._connected(database, timeout) as run:
             yield run
+
+    def _open_to_read(self) -> Any:
+        """Open the file for reading. A writer that was killed leaves it to the next one to complete its last write."""
+        tries = 0
+        while True:
+            try:
+                return self._open(read_only=True)
+            except DatabaseConnectionError as error:
+                tries += 1
+                if _UNFINISHED not in str(error) or tries == _TRIES:
+                    raise
+            if tries > _TRIES // 2:  # no longer before a writer at work completes it, which this would disturb
+                with suppress(DatabaseError), self._lock, self._open(read_only=False):
+                    pass
+            sleep(_BETWEEN_TRIES)
 
     @contextmanager
     def _writing(self) -> Generator[Callable[..., Any]]:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with (
             self._lock,
-            self._opened(read_only=False) as database,  # closing it rolls back an open transaction
+            self._open(read_only=False) as database,  # closing it rolls back an open transaction
             self._connected(database, None) as run,
         ):
             run("BEGIN TRANSACTION")
             yield run
             run("COMMIT")
 
-    @contextmanager
-    def _opened(self, *, read_only: bool) -> Generator[Any]:
-        ladybug = _library()
+    def _open(self, *, read_only: bool) -> Any:
         try:
-            database = ladybug.Database(self._path, read_only=read_only, buffer_pool_size=self._memory)
+            return _library().Database(self._path, read_only=read_only, buffer_pool_size=self._memory)
         except (RuntimeError, OSError) as error:
             raise self._failed(error) from error
-        with database:
-            yield database
 
     @contextmanager
     def _connected(self, database: object, timeout: float | None) -> Generator[Callable[..., Any]]:
@@ -198,6 +218,9 @@ class LadybugGraph(GraphStore):
         text, place = " ".join(str(error).split()), str(self._path)
         if "Interrupted" in text:
             return QueryTimeoutError("the query took too long and was stopped: ask for less", place)
+        if _UNFINISHED in text:
+            advice = "try again when its writer is done; if that was killed, open it where it may be written"
+            return DatabaseConnectionError(f"a write to the graph {place} is not complete ({text}): {advice}", place)
         if "lock" in text.lower() and "file" in text.lower():
             advice = "another process writes to it; try again when it is done"
             return DatabaseConnectionError(f"the graph {place} is in use ({text}): {advice}", place)
