@@ -302,3 +302,26 @@ def test_two_stores_of_one_file_take_turns_to_write(graph: LadybugGraph):
         assert not other._lock.acquire(blocking=False)
     thread.join()
     assert graph.query("MATCH (p:Person) RETURN p.name").rows == [("Bo",)]
+
+
+@pytest.mark.parametrize("key", ["number", "day", "at"])
+def test_edges_of_one_type_are_told_apart_by_their_key(graph: LadybugGraph, key: str):
+    graph.add_nodes("Person", [{"name": "Ada"}, {"name": "Bo"}])
+    zone = timezone(timedelta(hours=2))
+    paid: list[dict[str, object]] = [
+        {"number": n, "day": date(2026, 1, n), "at": datetime(2026, 1, n, tzinfo=zone), "euros": euros}
+        for n, euros in ((1, 5), (2, 7), (2, 8))
+    ]
+    for each in paid:
+        graph.add_edges("PAID", [{"source": "Ada", "target": "Bo", **each}], PERSON, PERSON, key)
+    rows = graph.query("MATCH (:Person)-[p:PAID]->(:Person) RETURN p.number, p.euros ORDER BY p.number").rows
+    assert rows == [(1, 5), (2, 8)]
+    with pytest.raises(ConfigurationError, match=f"lacks {key}"):
+        graph.add_edges("PAID", [{"source": "Ada", "target": "Bo"}], PERSON, PERSON, key)
+
+
+@pytest.mark.parametrize("ends", [(("Director", "name"), PERSON), (PERSON, ("Director", "name"))])
+def test_a_label_that_no_node_has_is_told(graph: LadybugGraph, ends: Any):
+    graph.add_nodes("Person", [{"name": "Ada"}])
+    with pytest.raises(ConfigurationError, match="no node of the label Director: add the nodes first"):
+        graph.add_edges("KNOWS", [{"source": "Ada", "target": "Ada"}], *ends)

@@ -114,7 +114,9 @@ class LadybugGraph(GraphStore):
                 named = f"{escaped(key)}: {_expression('$key', there[key])}"
                 run(f"MERGE (n:{node} {{{named}}}){sets}", {"key": _given(row[key], there[key]), **values})
 
-    def add_edges(self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End) -> None:
+    def add_edges(
+        self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End, key: str | None = None
+    ) -> None:
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
 
         Args:
@@ -122,26 +124,36 @@ class LadybugGraph(GraphStore):
             rows: `source` and `target`, the keys of two nodes, and the edge's own properties.
             source: the label of the nodes at the beginning, and the property that names them.
             target: the same for the end.
+            key: the property that tells apart edges of one type between the same two nodes, as the number of a payment;
+                None: there is one, and another row for it changes it.
 
         Raises:
-            ConfigurationError: a row lacks an end, names a node that is not there, or a value is of another type.
+            ConfigurationError: a row lacks an end or its key, names a node that is not there, or a value is of another
+                type.
             DatabaseError: the file cannot be written.
         """
-        kinds = _kinds(rows, ("source", "target"))
+        ends = ("source", "target")
+        needed = ends if key is None else (*ends, key)
+        kinds = _kinds(rows, needed)
         edge, (from_label, to_label) = escaped(kind), (escaped(source[0]), escaped(target[0]))
         a, b = (
             f"(a:{from_label} {{{escaped(source[1])}: $source}})",
             f"(b:{to_label} {{{escaped(target[1])}: $target}})",
         )
         with self._writing() as run:
+            labels = {row[1] for row in run("CALL show_tables() RETURN *") if row[2] == "NODE"}
+            if absent := {source[0], target[0]} - labels:
+                raise ConfigurationError(f"there is no node of the label {', '.join(absent)}: add the nodes first")
             run(f"CREATE REL TABLE IF NOT EXISTS {edge} (FROM {from_label} TO {to_label})")
             self._connect(run, kind, source[0], target[0])
-            ends = {"source", "target"}
             there = self._widen(run, kind, {name: of for name, of in kinds.items() if name not in ends}, rows)
+            named = "" if key is None else f" {{{escaped(key)}: {_expression('$key', there[key])}}}"
             for row in rows:
-                sets, values = _sets("e", row, there, ends)
+                sets, values = _sets("e", row, there, {*needed})
                 given = {"source": row["source"], "target": row["target"], **values}
-                if not run(f"MATCH {a}, {b} MERGE (a)-[e:{edge}]->(b){sets} RETURN 1", given):
+                if key is not None:
+                    given["key"] = _given(row[key], there[key])
+                if not run(f"MATCH {a}, {b} MERGE (a)-[e:{edge}{named}]->(b){sets} RETURN 1", given):
                     raise unknown_end(row, source, target)
 
     def close(self) -> None:
