@@ -88,9 +88,10 @@ def test_what_is_wrong_goes_back_to_the_model_which_mends_it(shop: str) -> None:
     assert "(1 row)" in right
 
 
-def test_repairs_have_an_end_and_the_last_round_offers_no_tool(shop: str) -> None:
+@pytest.mark.parametrize("query", ["SELECT wrong", "SELECT id FROM orders WHERE", "SELECT id FROM orders WHERE a b c"])
+def test_repairs_have_an_end_and_the_last_round_offers_no_tool(shop: str, query: str) -> None:
     def answer(request: Request) -> Any:
-        return "I cannot tell." if request.tool_choice == "none" else _query("SELECT wrong")
+        return "I cannot tell." if request.tool_choice == "none" else _query(query)
 
     model = ScriptedModel(answer)
     agent = SQLChatAgent(SQLChatAgentConfig(llm=model, database_uri=shop, max_rounds=4))

@@ -21,8 +21,8 @@ from trivium.policies import NOTHING, Sources
 from trivium.schema import Message
 from trivium.schema.lowlevel import unfence
 
-SAYS: Final = "the database says"
-"""The beginning of an error that the database found in a query, which another query may correct."""
+_MENDABLE: Final = ("error: the database says", "error: refused: it cannot be read")
+"""The beginnings of errors in a query that another query may correct."""
 
 _REPAIRS: Final = 2  # after so many errors it may give up; before that, small models would rather make up an answer
 
@@ -104,11 +104,11 @@ class QueryAgent(ChatAgent[T_co]):
         return "\n\n".join(filter(None, (str(super().instruction()), self._description)))
 
     def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
-        """Offer no tool in the last round, and require one after an error of the database."""
+        """Offer no tool in the last round, and require one after an error in a query."""
         turn = takewhile(lambda entry: entry["role"] != "user", reversed(history))
         rounds = sum(entry["role"] == "assistant" for entry in turn)
         results = (str(each.get("content")) for each in reversed(history) if each["role"] in ("tool", "user"))
-        failures = sum(1 for _ in takewhile(lambda text: text.startswith(f"error: {SAYS}"), results))
+        failures = sum(1 for _ in takewhile(lambda text: text.startswith(_MENDABLE), results))
         if rounds >= self.max_rounds - 1:
             extra = {**extra, "tool_choice": "none"}
         elif 0 < failures <= _REPAIRS:

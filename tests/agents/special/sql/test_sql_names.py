@@ -14,7 +14,7 @@ from trivium.testing import ScriptedModel, call_tool
 from ._attacks import ATTACKS
 from ._servers import TABLES, Shop, owner
 
-_QUOTE = {"sqlite": '"', "postgres": '"', "mysql": "`"}
+_QUOTE = {"sqlite": "`", "postgres": '"', "mysql": "`"}
 _NAMED = [
     'CREATE TABLE "order" (id INTEGER PRIMARY KEY, "group" INTEGER, "Full Name" VARCHAR(20), "from" VARCHAR(20))',
     """INSERT INTO "order" VALUES (1, 7, 'Ada Byron', 'Oslo')""",

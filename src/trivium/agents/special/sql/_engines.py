@@ -174,10 +174,15 @@ def _loaders() -> Sequence[tuple[str, type[Any]]]:
 
 
 def written_name(name: str, dialect: Dialect) -> str:
-    """Return a name as a query writes it: in quotes if it needs them."""
+    """Return a name as a query writes it: in quotes if it needs them.
+
+    For SQLite these are backticks: small models end the JSON of their call at a double quote.
+    """
     quoting = dialect.identifier_preparer
     plain = name if dialect.name == "postgresql" else name.lower()  # the others keep capitals without quotes
-    return name if quoting.quote(plain) == plain else quoting.quote_identifier(name)
+    if quoting.quote(plain) == plain:
+        return name
+    return f"`{name.replace('`', '``')}`" if dialect.name == "sqlite" else quoting.quote_identifier(name)
 
 
 def missing_driver(error: ImportError) -> MissingExtraError:
