@@ -64,14 +64,37 @@ def test_a_reserved_word_that_is_a_name_is_quoted(named: Shop, sql: str) -> None
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT id FROM orders WHERE Full Name = 'Ada Byron'",
-        "SELECT Full Name FROM order",
-        "SELECT id FROM order WHERE full name = 'Ada Byron' AND from = 'Oslo'",
+        "SELECT id FROM order WHERE Full Name = 'Ada Byron' AND group = 7",
+        "SELECT o.id FROM order o WHERE o.full name LIKE 'Ada%' -- the Full Name",
+        """SELECT id FROM order WHERE FULL NAME <> 'his Full Name' AND Full Name <> 'it''s Full Name'""",
     ],
 )
-def test_a_name_that_must_stand_in_quotes_is_told_with_them(named: Shop, sql: str) -> None:
-    with pytest.raises(QueryError, match=r'; write [`"]Full Name[`"] with the quotes'):
-        named.replace(tables=["order", "orders"]).query(sql)
+def test_a_known_name_of_several_words_is_quoted(named: Shop, sql: str) -> None:
+    assert named.replace(tables=["order"]).query(sql).rows == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id FROM order WHERE Full Name = 1; DROP TABLE orders",
+        "DELETE FROM order WHERE Full Name = 1",
+        "SELECT id FROM order WHERE Full Name = (SELECT word FROM secrets)",
+        "SELECT id FROM order WHERE Full Name = 1 UNION SELECT word FROM secrets",
+        "SELECT id FROM order WHERE Full Name = load_file('/etc/passwd')",
+        "SELECT id FROM order WHERE Full Name('x') = 1",
+        "SELECT id FROM order WHERE Full Name = 1 /*! UNION SELECT word FROM secrets */",
+        "SELECT id FROM order WHERE 'Full Name = 1",
+    ],
+)
+def test_what_is_refused_is_refused_with_such_a_name_too(named: Shop, sql: str) -> None:
+    with pytest.raises(QueryRefusedError):
+        named.replace(tables=["order"]).query(sql)
+
+
+@pytest.mark.parametrize("shop", ["sqlite", "postgres", "mysql"], indirect=True)
+def test_a_name_that_must_stand_in_quotes_is_told_with_them(named: Shop) -> None:
+    with pytest.raises(QueryError, match=r"; write [`\"]Full Name[`\"] with the quotes"):
+        named.replace(tables=["order"]).query("SELECT Full Name FROM order")
 
 
 @pytest.mark.parametrize("sql", ["SELECT nope FROM order", "SELECT nope FROM orders"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Generator
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from trivium.agents.special.sql._bare import quote_bare
 from trivium.agents.special.sql._dialects import RESERVED
 from trivium.agents.special.sql._engines import (
     DIALECTS,
@@ -23,7 +24,7 @@ from trivium.agents.special.sql._engines import (
 )
 from trivium.agents.special.sql._guard import check_query
 from trivium.agents.special.sql._rows import Rows
-from trivium.agents.special.sql._rules import UNKNOWN_COLUMN, UNKNOWN_TABLE
+from trivium.agents.special.sql._rules import UNKNOWN_COLUMN, UNKNOWN_TABLE, UNREADABLE
 from trivium.agents.special.sql._schema import Table, check_spelled, read_columns, read_tables
 from trivium.agents.special.sql._sqlite import read_only_guard
 from trivium.exceptions import (
@@ -38,6 +39,9 @@ from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
+
+_WORDS: Final = re.compile(r"[^\W\d]\w*(?: \w+)+")
+"""A name of several words, which can be nothing else in a query."""
 
 
 class ReadOnlyDatabase:
@@ -127,18 +131,23 @@ class ReadOnlyDatabase:
         rows = self.max_rows if max_rows is None else min(max_rows, self.max_rows)
         try:
             return self._run(self._sent(sql, rows), rows)
-        except QueryTimeoutError:
+        except (QueryRefusedError, QueryTimeoutError):
             raise
-        except QueryRefusedError as error:
-            raise QueryRefusedError(error.reason, f"{error.allowed}{self._bare_names(sql)}", sql) from None
         except QueryError as error:
-            raise QueryError(f"{error}{self._bare_names(sql)}", error.database, error.query) from None
+            bare = quote_bare(sql, self._quoted_names())[1]
+            advice = f"; write {', '.join(bare)} with the quotes" if bare else ""
+            raise QueryError(f"{error}{advice}", error.database, error.query) from None
 
     def _sent(self, sql: str, rows: int) -> str:
         """Return the text to send for a query."""
         try:
             return self._check(sql, rows)
         except QueryRefusedError as error:
+            if error.reason.startswith(UNREADABLE):
+                of_words = {name: text for name, text in self._quoted_names().items() if _WORDS.fullmatch(name)}
+                quoted, found = quote_bare(sql, of_words)
+                if found:
+                    return self._check(quoted, rows)
             before = self._readable()
             if error.reason.startswith((UNKNOWN_TABLE, UNKNOWN_COLUMN)):
                 self._found = None  # the table may have been made since the tables were read
@@ -150,18 +159,15 @@ class ReadOnlyDatabase:
         tables = self._readable()
         return check_query(sql, self.dialect, tables=tables, functions=self._functions, max_rows=rows + 1)
 
-    def _bare_names(self, sql: str) -> str:
-        """Return the advice for known names that a query writes without the quotes that they need.
+    def _quoted_names(self) -> dict[str, str]:
+        """Return the names of tables and columns that need quotes, with them.
 
-        Reserved words are left out: the guard quotes them, or they stand in the query as what they are.
+        Reserved words are left out: the guard quotes them, or they stand in a query as what they are.
         """
-        found = dict[str, None]()
-        for table in self.tables(described=self.dialect == "sqlite"):  # of the others the columns are known
-            for name in (table.name, *(each.name for each in table.columns)):
-                bare = rf"(?<![\w\"'`]){re.escape(name)}(?![\w\"'`])"
-                if self.written(name) != name and name.lower() not in RESERVED and re.search(bare, sql, re.IGNORECASE):
-                    found[self.written(name)] = None
-        return f"; write {', '.join(found)} with the quotes" if found else ""
+        tables = self.tables(described=self.dialect == "sqlite")  # of the others the columns are known
+        names = {name for table in tables for name in (table.name, *(each.name for each in table.columns))}
+        written = {name: self.written(name) for name in sorted(names) if name.lower() not in RESERVED}
+        return {name: text for name, text in written.items() if text != name}
 
     def _run(self, sql: str, rows: int) -> Rows:
         """Run this text unchanged: here the second line of defence is alone."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from trivium.agents.special.sql._dialects import FUNCTIONS, RESERVED
 from trivium.agents.special.sql._names import TableNames
-from trivium.agents.special.sql._rules import QUERY_FORM, TreeRules, extra_parts, number_in
+from trivium.agents.special.sql._rules import QUERY_FORM, UNREADABLE, TreeRules, extra_parts, number_in
 from trivium.agents.special.sql._syntax import syntax_of
 from trivium.agents.special.sql._texts import CONTROL
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryRefusedError
@@ -155,7 +155,7 @@ class _Query:
         except SqlglotError as error:
             details = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
             text = details.get("description") or str(error).splitlines()[0]
-            raise self.refused(f"it cannot be read ({text})", f"{QUERY_FORM}; {_QUOTES}") from None
+            raise self.refused(f"{UNREADABLE} ({text})", f"{QUERY_FORM}; {_QUOTES}") from None
         trees = [each for each in parsed if each is not None and type(each).__name__ != "Semicolon"]
         if len(trees) != 1:
             raise self.refused("it holds several statements", "one query")
