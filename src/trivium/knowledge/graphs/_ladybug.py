@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -39,8 +39,6 @@ _UNFINISHED: Final = "recovery is pending"
 """What the engine says of a file whose last write is not complete."""
 _TRIES: Final = 20
 _BETWEEN_TRIES: Final = 0.05  # seconds
-_writers = defaultdict[Path, Lock](Lock)
-"""A lock for each file: the engine keeps other processes from writing at the same time, but not other threads."""
 
 
 class LadybugGraph(GraphStore):
@@ -73,7 +71,7 @@ class LadybugGraph(GraphStore):
         if str(path) in {"", ":memory:"}:
             raise ConfigurationError("a graph is a file, so that it can be opened for reading only: give a path")
         self._path, self._memory = Path(path).expanduser(), memory
-        self._lock = _writers[self._path.resolve()]
+        self._lock = _lock_of(self._path.resolve())
 
     def __repr__(self) -> str:
         return f"LadybugGraph({str(self._path)!r})"
@@ -260,6 +258,13 @@ class LadybugGraph(GraphStore):
         pairs = {(row[0], row[1]) for row in run(f"CALL show_connection({_text(table)}) RETURN *")}
         if (source, target) not in pairs:
             run(f"ALTER TABLE {escaped(table)} ADD FROM {escaped(source)} TO {escaped(target)}")
+
+
+@cache
+def _lock_of(path: Path) -> Lock:
+    """Return the lock of a file for all its writers: the engine keeps only other processes from writing meanwhile."""
+    _ = path
+    return Lock()
 
 
 def _kinds(rows: Sequence[Mapping[str, object]], needed: Sequence[str]) -> dict[str, str]:
