@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import pickle
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal, cast
 
@@ -235,6 +238,57 @@ def test_a_boolean_or_what_json_does_not_know_is_no_number(kind: Any, wrong: str
 @pytest.mark.parametrize(("kind", "text"), [(bool, "1"), (bool, "true"), (int | bool, "true"), (int, '"1"')])
 def test_what_pydantic_reads_as_one_is_one_elsewhere(kind: Any, text: str):
     assert Agent[kind](ScriptedModel([f'{{"value": {text}}}']))("Is it?").output == 1
+
+
+@pytest.mark.parametrize("number", ["12345678901234567.89", "1.10", "0.10000000000000000001", "5", "-1.5E+3"])
+def test_a_decimal_is_exact_as_the_model_writes_it(number: str):
+    assert str(Agent[Decimal](ScriptedModel([f'{{"value": {number}}}']))("What is it?").output) == number
+    prices = Agent[dict[str, Decimal]](ScriptedModel([f'{{"price": {number}}}']))("What does it cost?").output
+    assert {name: str(each) for name, each in prices.items()} == {"price": number}
+    found = Agent[float | int](ScriptedModel([f'{{"value": {number}}}']))("What does it cost?").output
+    assert type(found) in (float, int)
+    assert found == float(number)
+
+
+def test_numbers_of_no_type_are_those_of_json_and_can_be_saved():
+    found = Agent[dict[str, Any]](ScriptedModel(['{"price": 1.10, "sum": 2.5}']))("What does it cost?").output
+    assert json.dumps(found) == '{"price": 1.1, "sum": 2.5}'
+    assert pickle.loads(pickle.dumps(found)) == copy.deepcopy(found) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Sure!\n```json\n{"name": "Rome"}\n```\nHope it helps.',
+        'It is {"name": "Rome"}.',
+        '<think>{"name": "Paris"}? No.</think>{"name": "Rome"}',
+        'Perhaps {"name": "Paris"}.\n</think>\n\n```json\n{"name": "Rome"}\n```',
+        '\ufeff{"name": "Rome"}',
+        '```\n{"name": "Rome"}\n```',
+    ],
+)
+def test_an_answer_is_found_among_words_and_behind_thoughts(text: str):
+    model = ScriptedModel([text])
+    assert Agent[City](model)("Which city?").output == City(name="Rome")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "Rome"}\n{"name": "Paris"}',
+        'Either {"name": "Rome"} or {"name": "Paris"}.',
+        'These: [{"name": "Rome"}]',
+        '"city": {"name": "Rome"}}',
+        'Either {"name": "Rome"} or [Paris].',
+        'It is {"name": "Rome", "name": "Paris"}.',
+        '<think>{"name": "Rome"}',
+        '<think>{"name": "Rome"}</think>Rome',
+    ],
+)
+def test_what_may_be_one_of_several_or_a_part_is_no_answer(text: str):
+    model = ScriptedModel([text, '{"name": "Oslo"}'])
+    assert Agent[City](model)("Which city?").output == City(name="Oslo")
+    assert "the answer is not the JSON that was asked for" in str(model.requests[-1].messages[-1]["content"])
 
 
 def test_what_is_read_again_has_a_dict_in_the_place_of_the_value():

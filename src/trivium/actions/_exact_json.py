@@ -1,22 +1,44 @@
-"""JSON of a model, read exactly: no key twice, no NaN, and no boolean for a number."""
+"""JSON of a model, read exactly: no key twice, no NaN, no boolean for a number, and a Decimal as it is written."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from json import JSONDecodeError
 from math import isfinite
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
+_MORE: Final = re.compile(r'<think>|[\[\]{}]|"\s*:\s*\Z')
+"""Signs that an object is part of something larger, one of several, or of thoughts without an end."""
+
+
+class _Written(float):
+    """A number that a float cannot hold as it is written; a field of type `Decimal` gets it in full."""
+
+    written: str
+
+    def __str__(self) -> str:
+        return self.written
+
 
 def read_exact_json(text: str) -> Any:
-    """Return the value of a text.
+    """Return the value of a text; words, thoughts or a code fence may stand around an object if it is the only one.
 
     Raises:
         ValueError: it is no JSON, an object has a key twice, or a number is not finite.
     """
-    return json.loads(text, object_pairs_hook=_with_each_key_once, parse_float=_finite, parse_constant=_finite)
+    text = text.removeprefix("\ufeff")
+    try:
+        return _read(text)
+    except JSONDecodeError:
+        said = text.rpartition("</think>")[2]
+        start, end = said.find("{"), said.rfind("}") + 1
+        if not 0 <= start < end or _MORE.search(said[:start]) or _MORE.search(said[end:]):
+            raise
+    return _read(said[start:end])
 
 
 def refuse_booleans(validate_json: Callable[..., object], text: str) -> None:
@@ -38,10 +60,18 @@ def refuse_booleans(validate_json: Callable[..., object], text: str) -> None:
                 raise ValueError(f"{place}{json.dumps(each['input'])} stands where a number is asked for") from None
 
 
+def _read(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_with_each_key_once, parse_float=_finite, parse_constant=_finite)
+
+
 def _finite(text: str) -> float:
     if not isfinite(number := float(text)):
         raise ValueError(f"{text} is no number in JSON")
-    return number
+    if repr(number) == text:  # most
+        return number
+    exact = _Written(number)
+    exact.written = text
+    return exact
 
 
 def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -88,15 +88,33 @@ def test_what_is_wrong_goes_back_to_the_model_which_mends_it(shop: str) -> None:
     assert "(1 row)" in right
 
 
-def test_repairs_have_an_end_and_the_last_round_offers_no_tool(shop: str) -> None:
+@pytest.mark.parametrize("query", ["SELECT wrong", "SELECT id FROM orders WHERE", "SELECT id FROM orders WHERE a b c"])
+def test_repairs_have_an_end_and_the_last_round_offers_no_tool(shop: str, query: str) -> None:
     def answer(request: Request) -> Any:
-        return "I cannot tell." if request.tool_choice == "none" else _query("SELECT wrong")
+        return "I cannot tell." if request.tool_choice == "none" else _query(query)
 
     model = ScriptedModel(answer)
     agent = SQLChatAgent(SQLChatAgentConfig(llm=model, database_uri=shop, max_rounds=4))
     for _ in range(2):
         assert agent("How many?").content == "I cannot tell."
     assert [each.tool_choice for each in model.requests] == ["auto", "required", "required", "none"] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (
+            '{"tool": "run_query", "arguments": {"query": "SELECT 1"}}',
+            "No answer was found: none of the queries gave one.",
+        ),
+        ('```json\n{"name": "run_query"}\n```', "No answer was found: none of the queries gave one."),
+        ('{"city": "Oslo"}', '{"city": "Oslo"}'),
+    ],
+)
+def test_a_call_written_as_the_last_answer_is_none(shop: str, text: str, answer: str) -> None:
+    agent, _ = _agent(shop, _query("SELECT wrong"), text, max_rounds=2)
+    assert agent("How many?").content == answer
+    assert agent.memory.get_memory()[-1].content == answer
 
 
 def test_a_task_runs_it_to_its_answer(shop: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from trivium.exceptions import ConfigurationError, DatabaseError, MissingExtraError
+from trivium.exceptions import ConfigurationError, DatabaseConnectionError, DatabaseError, MissingExtraError
 from trivium.knowledge.graphs import GraphSchema, LadybugGraph
 
 PERSON = ("Person", "name")
@@ -252,3 +252,76 @@ def test_the_embedded_model_can_be_loaded_beside_it(tmp_path: Path, first: str):
     program = parts[first] + "".join(text for name, text in parts.items() if name != first) + "print('both')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "both\n"), done.stderr
+
+
+def _killed_in_a_write(graph: LadybugGraph) -> None:
+    """Leave the file as a writer leaves it that is killed at the end of its write, before it is part of the file."""
+    program = (
+        "import os, signal, sys, ladybug\n"
+        "connection = ladybug.Connection(ladybug.Database(sys.argv[1]))\n"
+        "connection.execute(\"CREATE (:Person {name: 'Bo'})\")\n"
+        "print('written', flush=True); os.abort()\n"
+    )
+    graph.add_nodes("Person", [{"name": "Ada"}])
+    run = [sys.executable, "-c", program, str(graph._path)]
+    assert subprocess.run(run, capture_output=True, text=True).stdout == "written\n"
+    log = Path(f"{graph._path}.wal")
+    log.rename(f"{log}.checkpoint")
+
+
+def test_a_graph_is_read_after_its_writer_was_killed(graph: LadybugGraph):
+    _killed_in_a_write(graph)
+    assert graph.query("MATCH (p:Person) RETURN p.name ORDER BY p.name").rows == [("Ada",), ("Bo",)]
+    assert list(graph.schema().nodes) == ["Person"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fcntl")
+def test_while_another_process_completes_a_write_a_reader_is_told_to_wait(graph: LadybugGraph):
+    _killed_in_a_write(graph)
+    program = (
+        "import fcntl, sys\n"
+        "file = open(sys.argv[1], 'r+'); fcntl.lockf(file, fcntl.LOCK_EX)\n"
+        "print('open', flush=True); sys.stdin.readline()\n"
+    )
+    run = [sys.executable, "-c", program, str(graph._path)]
+    with subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        with pytest.raises(DatabaseConnectionError, match="try again when its writer is done"):
+            graph.query("MATCH (p:Person) RETURN p.name")
+        other.stdin.write("\n")
+    assert len(graph.query("MATCH (p:Person) RETURN p.name").rows) == 2
+
+
+def test_two_stores_of_one_file_take_turns_to_write(graph: LadybugGraph):
+    other = LadybugGraph(graph._path)
+    with graph._writing():
+        thread = Thread(target=other.add_nodes, args=("Person", [{"name": "Bo"}]))
+        thread.start()
+        assert not other._lock.acquire(blocking=False)
+    thread.join()
+    assert graph.query("MATCH (p:Person) RETURN p.name").rows == [("Bo",)]
+
+
+@pytest.mark.parametrize("key", ["number", "day", "at"])
+def test_edges_of_one_type_are_told_apart_by_their_key(graph: LadybugGraph, key: str):
+    graph.add_nodes("Person", [{"name": "Ada"}, {"name": "Bo"}])
+    zone = timezone(timedelta(hours=2))
+    paid: list[dict[str, object]] = [
+        {"number": n, "day": date(2026, 1, n), "at": datetime(2026, 1, n, tzinfo=zone), "euros": euros}
+        for n, euros in ((1, 5), (2, 7), (2, 8))
+    ]
+    for each in paid:
+        graph.add_edges("PAID", [{"source": "Ada", "target": "Bo", **each}], PERSON, PERSON, key)
+    rows = graph.query("MATCH (:Person)-[p:PAID]->(:Person) RETURN p.number, p.euros ORDER BY p.number").rows
+    assert rows == [(1, 5), (2, 8)]
+    with pytest.raises(ConfigurationError, match=f"lacks {key}"):
+        graph.add_edges("PAID", [{"source": "Ada", "target": "Bo"}], PERSON, PERSON, key)
+
+
+@pytest.mark.parametrize("ends", [(("Director", "name"), PERSON), (PERSON, ("Director", "name"))])
+def test_a_label_that_no_node_has_is_told(graph: LadybugGraph, ends: Any):
+    graph.add_nodes("Person", [{"name": "Ada"}])
+    with pytest.raises(ConfigurationError, match="no node of the label Director: add the nodes first"):
+        graph.add_edges("KNOWS", [{"source": "Ada", "target": "Ada"}], *ends)

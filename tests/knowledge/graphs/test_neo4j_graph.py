@@ -91,6 +91,10 @@ def test_nodes_and_edges_are_written_in_a_transaction_that_is_committed(started:
     assert "MERGE (a)-[e:`KNOWS`]->(b) SET e += row.properties" in edge
     assert ends == {"rows": [{"source": "Ada", "target": "Bob", "properties": {"since": 1}}]}
     assert len(server.received(COMMIT)) == 2
+    graph.add_edges("PAID", [{"source": "Ada", "target": "Bob", "number": 1}], person, person, "number")
+    assert "MERGE (a)-[e:`PAID` {`number`: row.properties.`number`}]->(b)" in server.received(RUN)[-1][0]
+    with pytest.raises(ConfigurationError, match="lacks number"):
+        graph.add_edges("PAID", [{"source": "Ada", "target": "Bob"}], person, person, "number")
     with pytest.raises(ConfigurationError, match="no Person 'Nobody'"):
         graph.add_edges("KNOWS", [{"source": "Ada", "target": "Nobody"}], person, person)
 

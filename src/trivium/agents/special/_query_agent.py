@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from itertools import takewhile
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from pydantic import Field
 
 from trivium.actions import ToolMessage
+from trivium.actions.lowlevel import read_exact_json
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents._typed import T_co
@@ -18,11 +19,15 @@ from trivium.llms import Request
 from trivium.module import overridable
 from trivium.policies import NOTHING, Sources
 from trivium.schema import Message
+from trivium.schema.lowlevel import unfence
 
-SAYS: Final = "the database says"
-"""The beginning of an error that the database found in a query, which another query may correct."""
+_MENDABLE: Final = ("error: the database says", "error: refused: it cannot be read")
+"""The beginnings of errors in a query that another query may correct."""
 
 _REPAIRS: Final = 2  # after so many errors it may give up; before that, small models would rather make up an answer
+
+
+_NO_ANSWER: Final = "No answer was found: none of the queries gave one."
 
 
 class QueryAgentConfig(ChatAgentConfig):
@@ -80,7 +85,18 @@ class QueryAgent(ChatAgent[T_co]):
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
         if self._description is None:
             self._description = await invoke(self.describe_data)
-        return await super().forward(*message, session_id=session_id, **kwargs)
+        answer = await super().forward(*message, session_id=session_id, **kwargs)
+        is_call = self.answer_format is None and not answer.tool_calls and self._names_tool(answer.content)
+        return answer.replace(content=_NO_ANSWER) if is_call else answer
+
+    def _names_tool(self, text: str) -> bool:
+        """Test whether a text is the JSON of a call, as small models write it where they may call no more."""
+        try:
+            found = read_exact_json(unfence(text))
+        except (ValueError, RecursionError):
+            return False
+        values = cast("dict[str, object]", found).values() if isinstance(found, dict) else ()
+        return any(isinstance(value, str) and value in self.toolbox.known for value in values)
 
     def instruction(self) -> str:
         if self._description:
@@ -88,11 +104,11 @@ class QueryAgent(ChatAgent[T_co]):
         return "\n\n".join(filter(None, (str(super().instruction()), self._description)))
 
     def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
-        """Offer no tool in the last round, and require one after an error of the database."""
+        """Offer no tool in the last round, and require one after an error in a query."""
         turn = takewhile(lambda entry: entry["role"] != "user", reversed(history))
         rounds = sum(entry["role"] == "assistant" for entry in turn)
         results = (str(each.get("content")) for each in reversed(history) if each["role"] in ("tool", "user"))
-        failures = sum(1 for _ in takewhile(lambda text: text.startswith(f"error: {SAYS}"), results))
+        failures = sum(1 for _ in takewhile(lambda text: text.startswith(_MENDABLE), results))
         if rounds >= self.max_rounds - 1:
             extra = {**extra, "tool_choice": "none"}
         elif 0 < failures <= _REPAIRS:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from trivium.actions import Tool
 from trivium.commander import driver_neutral, sync_method
 from trivium.commander.lowlevel import current, note_sources, sources_above
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, ToolFailedError
 from trivium.knowledge.retrieval import DenseSearch, Retriever
 from trivium.knowledge.stores import Hit, VectorStore, VectorStoreConfig, Where
 from trivium.parsing import Chunk
@@ -20,6 +20,7 @@ from trivium.schema.lowlevel import checked
 
 _SOURCE: Final = "memory"
 _SHORTEST_ID: Final = 8
+_NUMBER: Final = "number "
 
 
 class Remembered(NamedTuple):
@@ -31,6 +32,7 @@ class Remembered(NamedTuple):
         said_by: its origin: "user", "model", or a name that the program gave.
         since: the time at which it was first remembered, in UTC, as ISO 8601.
         sources: what it may repeat: all that the run had read in which it was remembered, and so a run that recalls it.
+        last_said: the time at which it was last remembered again, in the same form.
     """
 
     id: str
@@ -38,6 +40,7 @@ class Remembered(NamedTuple):
     said_by: str
     since: str
     sources: Sources = NOTHING
+    last_said: str = ""
 
 
 class LongTermMemory:
@@ -48,7 +51,8 @@ class LongTermMemory:
 
     Args:
         store: a store or the config of one; with a collection of its own, since `forget` may delete anything in it.
-        user: the user's id; or a function that returns it at each call, as `this_session` if sessions are users.
+        user: the user's id, text or a whole number; or a function that returns it at each call, as `this_session` if
+            sessions are users.
         k: the most texts that `recall` returns.
 
     Raises:
@@ -65,7 +69,9 @@ class LongTermMemory:
     """
 
     @checked
-    def __init__(self, store: VectorStore | VectorStoreConfig, user: str | Callable[[], Any], *, k: int = 5) -> None:
+    def __init__(
+        self, store: VectorStore | VectorStoreConfig, user: str | int | Callable[[], Any], *, k: int = 5
+    ) -> None:
         self.store = store if isinstance(store, VectorStore) else VectorStore.create(store)
         self._user, self._k = user, _check_count(k)
         if not callable(user):
@@ -79,21 +85,23 @@ class LongTermMemory:
 
     @property
     def user(self) -> str:
-        """The id of the user in this call.
+        """The id of the user in this call; that of a number is a text which is no other user's: `number 7`.
 
         Raises:
-            ConfigurationError: the id is not text, or is empty.
+            ConfigurationError: the id is neither text nor a whole number, or is empty.
         """
         given: object = self._user() if callable(self._user) else self._user
-        if not isinstance(given, str) or not given.strip():
-            raise ConfigurationError(f'the id of a user must be text and not empty, not {given!r}: give one, as "ada"')
-        return given
+        is_number = isinstance(given, int) and not isinstance(given, bool)
+        if not is_number and not (isinstance(given, str) and given.strip()):
+            needed = "must be text and not empty, or a whole number"
+            raise ConfigurationError(f'the id of a user {needed}, not {given!r}: give one, as "ada"')
+        return f"{_NUMBER}{given}" if is_number or str(given).startswith(_NUMBER) else str(given)
 
     # ---- for programs
     @driver_neutral
     @checked
     async def remember_async(self, text: str, said_by: str = "user") -> Remembered:
-        """Remember a text; one that is known already is not changed.
+        """Remember a text; of one that is known already only `last_said` changes.
 
         Two texts are equal if only case, spaces and the last full stop differ.
 
@@ -107,21 +115,21 @@ class LongTermMemory:
         text, user = _whole(text), self.user
         if not text:
             raise ConfigurationError("there is nothing to remember: give a text")
-        name = _id_of(user, text)
+        name, now = _id_of(user, text), datetime.now(UTC).isoformat(timespec="microseconds")
+        found = Remembered(name, text, said_by, now, sources_above(current.get()), now)
         for known in await self.store.get_documents_by_ids_async([name]):
-            return _remembered(known)
-        since = datetime.now(UTC).isoformat(timespec="microseconds")
-        read = sources_above(current.get())
-        about: dict[str, Any] = {"user": user, "said_by": said_by, "since": since, "sources": sorted(map(list, read))}
-        await self.store.add_documents_async([Chunk.of(text, id=name, source=_SOURCE, **about)])
-        return Remembered(name, text, said_by, since, read)
+            found = _remembered(known)._replace(last_said=now)
+        about = {"since": found.since, "last_said": now, "sources": sorted(map(list, found.sources))}
+        chunk = Chunk.of(found.text, id=name, source=_SOURCE, user=user, said_by=found.said_by, **about)
+        await self.store.add_documents_async([chunk])
+        return found
 
     remember = sync_method(remember_async)
 
     @driver_neutral
     @checked
     async def recall_async(self, query: str = "", k: int | None = None) -> list[Remembered]:
-        """Return the texts that fit a query best, best first; without a query the latest.
+        """Return the texts that fit a query best, best first; without a query those that were said last.
 
         Args:
             query: any text.
@@ -135,7 +143,7 @@ class LongTermMemory:
             hits = await self._retriever.retrieve_async(query, k, {"user": user})
             found = [_remembered(hit.chunk) for hit in hits]
         else:
-            found = sorted(await self._entries(user), key=lambda each: each.since)[::-1][:k]
+            found = sorted(await self._entries(user), key=_last_said)[::-1][:k]
         if (node := current.get()) is not None:
             note_sources(node, NOTHING.union(*(each.sources for each in found)))
         return found
@@ -170,6 +178,17 @@ class LongTermMemory:
         return [_remembered(each) for each in await self.store.get_all_documents_async({"user": user})]
 
     # ---- for models
+    def _check_user(self, tool: str) -> None:
+        """Check that there is a user: no model can mend that.
+
+        Raises:
+            ToolFailedError: there is none.
+        """
+        try:
+            _ = self.user
+        except ConfigurationError as error:
+            raise ToolFailedError(str(error), tool) from error
+
     def tools(self, *, approve_forget: bool = True) -> tuple[Tool, ...]:
         """Return the tools `remember`, `recall` and `forget`, for `Agent(tools=…)`; none lets a model choose the user.
 
@@ -180,17 +199,20 @@ class LongTermMemory:
         @driver_neutral
         async def remember(fact: str) -> str:
             """Remember a fact about the user for later conversations, in one sentence."""
+            self._check_user("remember")
             return f"remembered as {(await self.remember_async(fact, 'model')).id[:_SHORTEST_ID]}"
 
         @driver_neutral
         async def recall(query: str) -> str:
-            """Look up what earlier conversations have said about the user."""
-            found = await self.recall_async(query)
-            return "\n".join(f"{each.id[:_SHORTEST_ID]}: {each.text}" for each in found) or "nothing is remembered"
+            """Look up what earlier conversations have said about the user: id, date and text, the latest first."""
+            self._check_user("recall")
+            found = sorted(await self.recall_async(query), key=_last_said, reverse=True)
+            return "\n".join(map(_line, found)) or "nothing is remembered"
 
         @driver_neutral
         async def forget(id_or_text: str) -> str:
             """Forget something that is remembered about the user, by its id or its text."""
+            self._check_user("forget")
             count = await self.forget_async(id_or_text)
             return "forgotten" if count else "nothing of the kind is remembered"
 
@@ -219,5 +241,15 @@ def _id_of(user: str, text: str) -> str:
 
 def _remembered(chunk: Document) -> Remembered:
     known: Any = chunk.metadata  # with further fields of our own
-    sources = as_sources(getattr(known, "sources", ()))  # none in stores of earlier versions
-    return Remembered(known.id, chunk.content, known.said_by, known.since, sources)
+    sources = as_sources(getattr(known, "sources", ()))  # none in stores of earlier versions, as the next
+    last_said = getattr(known, "last_said", known.since)
+    return Remembered(known.id, chunk.content, known.said_by, known.since, sources, last_said)
+
+
+def _last_said(known: Remembered) -> str:
+    return known.last_said
+
+
+def _line(known: Remembered) -> str:
+    """Return a text on one line, so that it passes for no other entry."""
+    return f"{known.id[:_SHORTEST_ID]} ({known.last_said[:10]}): {' '.join(known.text.split())}"

@@ -62,7 +62,9 @@ class GraphStore(ABC):
         """Add nodes, or update those with the same key."""
 
     @abstractmethod
-    def add_edges(self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End) -> None:
+    def add_edges(
+        self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End, key: str | None = None
+    ) -> None:
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`."""
 
     @abstractmethod

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
+from time import sleep
 from typing import Any, Final, cast
 
 from trivium.exceptions import (
@@ -33,13 +35,18 @@ _TYPES: Final[Mapping[str, tuple[type, str]]] = {  # a bool is an int, and a dat
 _KEPT: Final = frozenset({  # the types of values, and of properties that keep them: of a time with a zone, its UTC
     ("INT64", "DOUBLE"), ("DATE", "TIMESTAMP"), ("TIMESTAMP_TZ", "TIMESTAMP"), *((kind, "STRING") for kind in _TYPES),
 })  # fmt: skip
+_UNFINISHED: Final = "recovery is pending"
+"""What the engine says of a file whose last write is not complete."""
+_TRIES: Final = 20
+_BETWEEN_TRIES: Final = 0.05  # seconds
 
 
 class LadybugGraph(GraphStore):
     """A graph in one local file.
 
     Queries run on a database that is opened read-only; the file is open for writing only while data are added.
-    Any number of processes may read, and see all completed writes; if two processes write, one gets an error.
+    Any number of processes may read, and see all completed writes; if two processes write, one gets an error. What a
+    writer that was killed has left incomplete, the next use completes.
 
     Args:
         path: the file; it is created at the first write.
@@ -64,7 +71,7 @@ class LadybugGraph(GraphStore):
         if str(path) in {"", ":memory:"}:
             raise ConfigurationError("a graph is a file, so that it can be opened for reading only: give a path")
         self._path, self._memory = Path(path).expanduser(), memory
-        self._lock = Lock()
+        self._lock = _lock_of(self._path.resolve())
 
     def __repr__(self) -> str:
         return f"LadybugGraph({str(self._path)!r})"
@@ -105,7 +112,9 @@ class LadybugGraph(GraphStore):
                 named = f"{escaped(key)}: {_expression('$key', there[key])}"
                 run(f"MERGE (n:{node} {{{named}}}){sets}", {"key": _given(row[key], there[key]), **values})
 
-    def add_edges(self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End) -> None:
+    def add_edges(
+        self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End, key: str | None = None
+    ) -> None:
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
 
         Args:
@@ -113,26 +122,36 @@ class LadybugGraph(GraphStore):
             rows: `source` and `target`, the keys of two nodes, and the edge's own properties.
             source: the label of the nodes at the beginning, and the property that names them.
             target: the same for the end.
+            key: the property that tells apart edges of one type between the same two nodes, as the number of a payment;
+                None: there is one, and another row for it changes it.
 
         Raises:
-            ConfigurationError: a row lacks an end, names a node that is not there, or a value is of another type.
+            ConfigurationError: a row lacks an end or its key, names a node that is not there, or a value is of another
+                type.
             DatabaseError: the file cannot be written.
         """
-        kinds = _kinds(rows, ("source", "target"))
+        ends = ("source", "target")
+        needed = ends if key is None else (*ends, key)
+        kinds = _kinds(rows, needed)
         edge, (from_label, to_label) = escaped(kind), (escaped(source[0]), escaped(target[0]))
         a, b = (
             f"(a:{from_label} {{{escaped(source[1])}: $source}})",
             f"(b:{to_label} {{{escaped(target[1])}: $target}})",
         )
         with self._writing() as run:
+            labels = {row[1] for row in run("CALL show_tables() RETURN *") if row[2] == "NODE"}
+            if absent := {source[0], target[0]} - labels:
+                raise ConfigurationError(f"there is no node of the label {', '.join(absent)}: add the nodes first")
             run(f"CREATE REL TABLE IF NOT EXISTS {edge} (FROM {from_label} TO {to_label})")
             self._connect(run, kind, source[0], target[0])
-            ends = {"source", "target"}
             there = self._widen(run, kind, {name: of for name, of in kinds.items() if name not in ends}, rows)
+            named = "" if key is None else f" {{{escaped(key)}: {_expression('$key', there[key])}}}"
             for row in rows:
-                sets, values = _sets("e", row, there, ends)
+                sets, values = _sets("e", row, there, {*needed})
                 given = {"source": row["source"], "target": row["target"], **values}
-                if not run(f"MATCH {a}, {b} MERGE (a)-[e:{edge}]->(b){sets} RETURN 1", given):
+                if key is not None:
+                    given["key"] = _given(row[key], there[key])
+                if not run(f"MATCH {a}, {b} MERGE (a)-[e:{edge}{named}]->(b){sets} RETURN 1", given):
                     raise unknown_end(row, source, target)
 
     def close(self) -> None:
@@ -148,30 +167,41 @@ class LadybugGraph(GraphStore):
         """Open a database for one query: it sees the writes of other processes, and nothing stays open."""
         if not self._path.exists():
             raise DatabaseConnectionError(f"there is no graph at {self._path}: add nodes first", str(self._path))
-        with self._opened(read_only=True) as database, self._connected(database, timeout) as run:
+        with self._open_to_read() as database, self._connected(database, timeout) as run:
             yield run
+
+    def _open_to_read(self) -> Any:
+        """Open the file for reading. A writer that was killed leaves it to the next one to complete its last write."""
+        tries = 0
+        while True:
+            try:
+                return self._open(read_only=True)
+            except DatabaseConnectionError as error:
+                tries += 1
+                if _UNFINISHED not in str(error) or tries == _TRIES:
+                    raise
+            if tries > _TRIES // 2:  # no longer before a writer at work completes it, which this would disturb
+                with suppress(DatabaseError), self._lock, self._open(read_only=False):
+                    pass
+            sleep(_BETWEEN_TRIES)
 
     @contextmanager
     def _writing(self) -> Generator[Callable[..., Any]]:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with (
             self._lock,
-            self._opened(read_only=False) as database,  # closing it rolls back an open transaction
+            self._open(read_only=False) as database,  # closing it rolls back an open transaction
             self._connected(database, None) as run,
         ):
             run("BEGIN TRANSACTION")
             yield run
             run("COMMIT")
 
-    @contextmanager
-    def _opened(self, *, read_only: bool) -> Generator[Any]:
-        ladybug = _library()
+    def _open(self, *, read_only: bool) -> Any:
         try:
-            database = ladybug.Database(self._path, read_only=read_only, buffer_pool_size=self._memory)
+            return _library().Database(self._path, read_only=read_only, buffer_pool_size=self._memory)
         except (RuntimeError, OSError) as error:
             raise self._failed(error) from error
-        with database:
-            yield database
 
     @contextmanager
     def _connected(self, database: object, timeout: float | None) -> Generator[Callable[..., Any]]:
@@ -198,6 +228,9 @@ class LadybugGraph(GraphStore):
         text, place = " ".join(str(error).split()), str(self._path)
         if "Interrupted" in text:
             return QueryTimeoutError("the query took too long and was stopped: ask for less", place)
+        if _UNFINISHED in text:
+            advice = "try again when its writer is done; if that was killed, open it where it may be written"
+            return DatabaseConnectionError(f"a write to the graph {place} is not complete ({text}): {advice}", place)
         if "lock" in text.lower() and "file" in text.lower():
             advice = "another process writes to it; try again when it is done"
             return DatabaseConnectionError(f"the graph {place} is in use ({text}): {advice}", place)
@@ -225,6 +258,13 @@ class LadybugGraph(GraphStore):
         pairs = {(row[0], row[1]) for row in run(f"CALL show_connection({_text(table)}) RETURN *")}
         if (source, target) not in pairs:
             run(f"ALTER TABLE {escaped(table)} ADD FROM {escaped(source)} TO {escaped(target)}")
+
+
+@cache
+def _lock_of(path: Path) -> Lock:
+    """Return the lock of a file for all its writers: the engine keeps only other processes from writing meanwhile."""
+    _ = path
+    return Lock()
 
 
 def _kinds(rows: Sequence[Mapping[str, object]], needed: Sequence[str]) -> dict[str, str]:

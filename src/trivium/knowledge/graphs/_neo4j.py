@@ -98,7 +98,9 @@ class Neo4jGraph(GraphStore):
             [dict(row) for row in rows],
         )
 
-    def add_edges(self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End) -> None:
+    def add_edges(
+        self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End, key: str | None = None
+    ) -> None:
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
 
         Args:
@@ -106,13 +108,16 @@ class Neo4jGraph(GraphStore):
             rows: `source` and `target`, the keys of two nodes, and the edge's own properties.
             source: the label of the nodes at the beginning, and the property that names them.
             target: the same for the end.
+            key: the property that tells apart edges of one type between the same two nodes, as the number of a payment;
+                None: there is one, and another row for it changes it.
 
         Raises:
-            ConfigurationError: a row lacks an end, or names a node that is not there.
+            ConfigurationError: a row lacks an end or its key, or names a node that is not there.
             DatabaseError: the server cannot be reached, or refuses.
         """
-        need(rows, ("source", "target"))
         ends = ("source", "target")
+        need(rows, ends if key is None else (*ends, key))
+        named = "" if key is None else f" {{{escaped(key)}: row.properties.{escaped(key)}}}"
         given = [
             {**{end: row[end] for end in ends}, "properties": {k: v for k, v in row.items() if k not in ends}}
             for row in rows
@@ -120,7 +125,7 @@ class Neo4jGraph(GraphStore):
         done = self._write(
             f"UNWIND $rows AS row MATCH (a:{escaped(source[0])} {{{escaped(source[1])}: row.source}}), "
             f"(b:{escaped(target[0])} {{{escaped(target[1])}: row.target}}) "
-            f"MERGE (a)-[e:{escaped(kind)}]->(b) SET e += row.properties RETURN row.source, row.target",
+            f"MERGE (a)-[e:{escaped(kind)}{named}]->(b) SET e += row.properties RETURN row.source, row.target",
             given,
         )
         there = {tuple(row) for row in done}

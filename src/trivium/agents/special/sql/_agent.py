@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -107,7 +107,7 @@ class SQLChatAgent(QueryAgent[T_co]):
         tables = self.database.tables(named if self.config.use_schema_tools else None, described=True)
         check_descriptions(about, tables, self.database.all_names())
         if not self.config.use_schema_tools:
-            text = describe_tables(tables, about)
+            text = describe_tables(tables, about, self.database.written)
             if self.config.use_schema_tools is False or len(text) <= self.config.max_schema_chars:
                 return f"{kind} These are its tables and columns; -> is the key that a column refers to.\n\n{text}"
         self.offer(GetTableNamesTool, GetTableSchemaTool, GetColumnDescriptionsTool)
@@ -128,7 +128,7 @@ class SQLChatAgent(QueryAgent[T_co]):
     def get_table_schema(self, tool_message: GetTableSchemaTool) -> str:
         """Return columns, types and keys of some tables."""
         tables = self.database.tables(tool_message.tables, described=True)
-        return describe_tables(tables, self.config.context_descriptions)
+        return describe_tables(tables, self.config.context_descriptions, self.database.written)
 
     def get_column_descriptions(self, tool_message: GetColumnDescriptionsTool) -> str:
         """Return the descriptions of some columns of a table."""
@@ -139,16 +139,18 @@ class SQLChatAgent(QueryAgent[T_co]):
         return "\n".join(f"{each.name}: {each.comment or 'nothing is said about it'}" for each in chosen)
 
 
-def describe_tables(tables: Collection[Table], descriptions: Mapping[str, Any]) -> str:
-    """Write tables and columns for a model, with the program's descriptions of them."""
+def describe_tables(
+    tables: Collection[Table], descriptions: Mapping[str, Any], write: Callable[[str], str] = str
+) -> str:
+    """Describe tables and columns for a model, with the program's descriptions of them; `write` writes their names."""
     parts: list[str] = []
     for table in (_with_descriptions(each, descriptions) for each in tables):
         problem = f"it cannot be read ({table.problem})" if table.problem else ""
-        lines = [": ".join(filter(None, (table.full_name, table.comment, problem)))]
+        lines = [": ".join(filter(None, (table.written(write), table.comment, problem)))]
         for each in table.columns:
             key, reference = ", key" if each.is_key else "", f" -> {each.refers_to}" if each.refers_to else ""
             comment = f" ({each.comment})" if each.comment else ""
-            lines.append(f"  {f'{each.name} {each.type}'.strip()}{key}{reference}{comment}")
+            lines.append(f"  {f'{write(each.name)} {each.type}'.strip()}{key}{reference}{comment}")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) or "(there are no tables)"
 

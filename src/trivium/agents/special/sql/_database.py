@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Generator
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from trivium.agents.special.sql._bare import quote_bare
+from trivium.agents.special.sql._dialects import RESERVED
 from trivium.agents.special.sql._engines import (
     DIALECTS,
     cause_of,
@@ -17,10 +20,11 @@ from trivium.agents.special.sql._engines import (
     open_engine,
     scrub,
     session_settings,
+    written_name,
 )
 from trivium.agents.special.sql._guard import check_query
 from trivium.agents.special.sql._rows import Rows
-from trivium.agents.special.sql._rules import UNKNOWN_COLUMN, UNKNOWN_TABLE
+from trivium.agents.special.sql._rules import UNKNOWN_COLUMN, UNKNOWN_TABLE, UNREADABLE
 from trivium.agents.special.sql._schema import Table, check_spelled, read_columns, read_tables
 from trivium.agents.special.sql._sqlite import read_only_guard
 from trivium.exceptions import (
@@ -35,6 +39,9 @@ from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
+
+_WORDS: Final = re.compile(r"[^\W\d]\w*(?: \w+)+")
+"""A name of several words, which can be nothing else in a query."""
 
 
 class ReadOnlyDatabase:
@@ -123,19 +130,44 @@ class ReadOnlyDatabase:
         """
         rows = self.max_rows if max_rows is None else min(max_rows, self.max_rows)
         try:
-            sent = self._check(sql, rows)
+            return self._run(self._sent(sql, rows), rows)
+        except (QueryRefusedError, QueryTimeoutError):
+            raise
+        except QueryError as error:
+            bare = quote_bare(sql, self._quoted_names())[1]
+            advice = f"; write {', '.join(bare)} with the quotes" if bare else ""
+            raise QueryError(f"{error}{advice}", error.database, error.query) from None
+
+    def _sent(self, sql: str, rows: int) -> str:
+        """Return the text to send for a query."""
+        try:
+            return self._check(sql, rows)
         except QueryRefusedError as error:
+            if error.reason.startswith(UNREADABLE):
+                of_words = {name: text for name, text in self._quoted_names().items() if _WORDS.fullmatch(name)}
+                quoted, found = quote_bare(sql, of_words)
+                if found:
+                    return self._check(quoted, rows)
             before = self._readable()
             if error.reason.startswith((UNKNOWN_TABLE, UNKNOWN_COLUMN)):
                 self._found = None  # the table may have been made since the tables were read
             if self._readable() == before:
                 raise
-            sent = self._check(sql, rows)
-        return self._run(sent, rows)
+            return self._check(sql, rows)
 
     def _check(self, sql: str, rows: int) -> str:
         tables = self._readable()
         return check_query(sql, self.dialect, tables=tables, functions=self._functions, max_rows=rows + 1)
+
+    def _quoted_names(self) -> dict[str, str]:
+        """Return the names of tables and columns that need quotes, with them.
+
+        Reserved words are left out: the guard quotes them, or they stand in a query as what they are.
+        """
+        tables = self.tables(described=self.dialect == "sqlite")  # of the others the columns are known
+        names = {name for table in tables for name in (table.name, *(each.name for each in table.columns))}
+        written = {name: self.written(name) for name in sorted(names) if name.lower() not in RESERVED}
+        return {name: text for name, text in written.items() if text != name}
 
     def _run(self, sql: str, rows: int) -> Rows:
         """Run this text unchanged: here the second line of defence is alone."""
@@ -156,6 +188,10 @@ class ReadOnlyDatabase:
                 raise QueryError(f"a value cannot be read: {error}", str(self), sql) from None
 
     # ---- tables
+    def written(self, name: str) -> str:
+        """Return a name as a query writes it: in quotes if it needs them."""
+        return written_name(name, self.engine.dialect)
+
     def tables(self, names: Collection[str] | None = None, *, described: bool = False) -> list[Table]:
         """Return the tables and views that may be read.
 
@@ -170,7 +206,7 @@ class ReadOnlyDatabase:
         """
         found = self._known_tables()
         if names is not None:
-            by_name = {each.full_name.lower(): each for each in found}
+            by_name = {name.lower(): each for each in found for name in (each.full_name, each.written(self.written))}
             if unknown := [each for each in names if each.lower() not in by_name]:
                 known = ", ".join(each.full_name for each in found[:50])
                 raise QueryError(f"there is no table {', '.join(unknown)}; there are {known}", str(self))
@@ -189,7 +225,7 @@ class ReadOnlyDatabase:
         if self._found is None:
             with self._connection() as connection, self._database_says():
                 self._default_schema, there = read_tables(connection, self._multi_schema)
-                found = there
+                found = [each for each in there if not each.is_partition]
                 if self._allowed is not None:
                     allowed = {each.lower() for each in self._allowed}
                     if not self._there:  # later a model would read of the tables that it may not read

@@ -176,6 +176,19 @@ NO_COLUMNS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 )
 """Words that look like columns and return the user's name; a column of such a name must be quoted."""
 
+RESERVED: Final = _words("""
+    add analyse analyze array asc call case cast change character check column commit condition constraint convert
+    create cross cursor database databases default delete desc describe div drop dual each end escape exit explain
+    fetch float for force foreign from full fulltext function general generated get grant group grouping groups
+    having ignore index insert int integer interval into join key keys kill lag lateral lead leave left limit linear
+    lines load lock long loop match member natural offset old only optimize option order out outer over overlaps
+    parallel partition placing precision primary procedure purge range rank read reads real references release
+    rename repeat replace require restrict return returning revoke right role row rows schema schemas select
+    separator set show signal similar smallint spatial specific sql ssl system table to transaction trigger undo
+    union unique unlock unsigned update usage use using values varying verbose virtual when where while window write
+""")
+"""Words that a server takes for a name in quotes alone; none has a value by itself, as `user` has."""
+
 MISREAD: Final = _words("""
     alter connect_by_root cube current_catalog current_date current_time current_timestamp current_user drop force grant
     if insert install localtime localtimestamp lock partitioned_by regexp revoke rlike rollback rollup session_user

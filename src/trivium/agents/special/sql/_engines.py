@@ -23,6 +23,8 @@ _DRIVERS: Final = {
 _CONNECT_SECONDS: Final = 10
 _TIMEOUTS: Final = ("interrupted", "57014", "1969", "3024")  # of SQLite, PostgreSQL, MariaDB and MySQL
 _SQL_MODE: Final = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+_PLACE: Final = re.compile(r"\nLINE \d+: .*\n *\^")
+"""PostgreSQL's place of an error: it shows the text that the driver sent, which no model has written."""
 _SECRET_PARAMETER: Final = re.compile(r"pass|pwd|secret|token|key", re.IGNORECASE)
 
 
@@ -139,7 +141,8 @@ def session_settings(dialect: Dialect, timeout: float) -> list[str]:
 def keep_values(connection: Any) -> None:
     """Let a connection of psycopg return as text what Python has no value for.
 
-    These are dates and times beyond Python's, as `infinity`, and all intervals: Python would take a month for 30 days.
+    These are dates and times beyond Python's, as `infinity`, all intervals, of which Python would take a month for 30
+    days, and JSON, whose numbers it would round.
     """
     for kind, loader in _loaders():
         connection.adapters.register_loader(kind, loader)
@@ -151,7 +154,7 @@ def _loaders() -> Sequence[tuple[str, type[Any]]]:
     from psycopg import DataError
     from psycopg.types import datetime, string
 
-    made: list[tuple[str, type[Any]]] = [("interval", string.TextLoader)]
+    made: list[tuple[str, type[Any]]] = [(kind, string.TextLoader) for kind in ("interval", "json", "jsonb")]
     for loader, kind in (
         (datetime.DateLoader, "date"),
         (datetime.TimestampLoader, "timestamp"),
@@ -168,6 +171,18 @@ def _loaders() -> Sequence[tuple[str, type[Any]]]:
 
         made.append((kind, type(loader.__name__, (loader,), {"load": load})))
     return made
+
+
+def written_name(name: str, dialect: Dialect) -> str:
+    """Return a name as a query writes it: in quotes if it needs them.
+
+    For SQLite these are backticks: small models end the JSON of their call at a double quote.
+    """
+    quoting = dialect.identifier_preparer
+    plain = name if dialect.name == "postgresql" else name.lower()  # the others keep capitals without quotes
+    if quoting.quote(plain) == plain:
+        return name
+    return f"`{name.replace('`', '``')}`" if dialect.name == "sqlite" else quoting.quote_identifier(name)
 
 
 def missing_driver(error: ImportError) -> MissingExtraError:
@@ -203,7 +218,7 @@ def scrub(error: BaseException, url: URL) -> str:
     from urllib.parse import quote, quote_plus
 
     said = error.args[1] if len(error.args) == 2 else error  # MySQL's errors are a number and a text
-    text = " ".join(str(said).split())
+    text = " ".join(_PLACE.sub("", str(said)).split())
     query = (str(value) for name, value in url.query.items() if _SECRET_PARAMETER.search(name))
     for secret in filter(None, (str(url.password or ""), *query)):
         for written in (secret, quote(secret, safe=""), quote_plus(secret)):

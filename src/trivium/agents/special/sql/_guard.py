@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from trivium.agents.special.sql._dialects import FUNCTIONS
+from trivium.agents.special.sql._dialects import FUNCTIONS, RESERVED
 from trivium.agents.special.sql._names import TableNames
-from trivium.agents.special.sql._rules import QUERY_FORM, TreeRules, extra_parts, number_in
+from trivium.agents.special.sql._rules import QUERY_FORM, UNREADABLE, TreeRules, extra_parts, number_in
 from trivium.agents.special.sql._syntax import syntax_of
 from trivium.agents.special.sql._texts import CONTROL
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryRefusedError
@@ -155,7 +155,7 @@ class _Query:
         except SqlglotError as error:
             details = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
             text = details.get("description") or str(error).splitlines()[0]
-            raise self.refused(f"it cannot be read ({text})", f"{QUERY_FORM}; {_QUOTES}") from None
+            raise self.refused(f"{UNREADABLE} ({text})", f"{QUERY_FORM}; {_QUOTES}") from None
         trees = [each for each in parsed if each is not None and type(each).__name__ != "Semicolon"]
         if len(trees) != 1:
             raise self.refused("it holds several statements", "one query")
@@ -163,7 +163,17 @@ class _Query:
         while type(tree).__name__ == "Subquery" and not extra_parts(tree, {"this"}):
             tree = tree.this
         self._rules.check(tree)
+        self.quote_reserved(tree)
         return tree
+
+    def quote_reserved(self, tree: Expr) -> None:
+        """Quote each name that is a reserved word: the parser knows it for a name where a server would not."""
+        from sqlglot.expressions import Identifier
+
+        for name in tree.find_all(Identifier):
+            if not name.args.get("quoted") and name.this.lower() in RESERVED:
+                name.set("this", name.this.lower() if self._dialect == "postgres" else name.this)
+                name.set("quoted", True)
 
     def check_tokens(self, tokens: Sequence[Token]) -> None:
         """Refuse what can be seen before parsing: no query, several, comments that may run, and deep nesting."""

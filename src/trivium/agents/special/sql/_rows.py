@@ -15,8 +15,8 @@ class Rows(NamedTuple):
 
     Args:
         columns: the names of the columns.
-        rows: the values, as the database's driver returns them; PostgreSQL's and DuckDB's intervals, and dates that
-            Python has not, such as `infinity`, are texts.
+        rows: the values, as the database's driver returns them; JSON, PostgreSQL's and DuckDB's intervals, and dates
+            that Python has not, such as `infinity`, are texts.
         is_cut: True if there are more rows than these.
 
     Example:

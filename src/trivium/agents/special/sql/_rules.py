@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_COLUMN: Final = "there is no column"
 UNKNOWN_TABLE: Final = "there is no table"
+UNREADABLE: Final = "it cannot be read"
 QUERY_FORM: Final = "a query is one SELECT, VALUES, or set operation of these, with or without WITH"
 _MAX_SIZE: Final = 1000
 _NAME: Final = re.compile(r"[^\W\d][\w$]*")

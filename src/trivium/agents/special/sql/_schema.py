@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from warnings import catch_warnings, simplefilter
 
-from trivium.agents.special.sql._engines import cause_of, scrub
+from trivium.agents.special.sql._engines import cause_of, scrub, written_name
 from trivium.agents.special.sql._sqlite import virtual_tables
 from trivium.exceptions import ArgumentTypeError
 
@@ -32,7 +33,8 @@ class Column(NamedTuple):
 class Table(NamedTuple):
     """A table or view; its schema is "" if it is the default one.
 
-    `problem` says why its columns cannot be read, as those of a view of a table that is gone.
+    A partition is part of another table, which has its rows too. `problem` says why its columns cannot be read, as
+    those of a view of a table that is gone.
     """
 
     name: str
@@ -40,11 +42,16 @@ class Table(NamedTuple):
     columns: tuple[Column, ...] = ()
     comment: str = ""
     problem: str = ""
+    is_partition: bool = False
 
     @property
     def full_name(self) -> str:
-        """The name as a query writes it."""
-        return f"{self.schema}.{self.name}" if self.schema else self.name
+        """The name with its schema."""
+        return self.written(str)
+
+    def written(self, write: Callable[[str], str]) -> str:
+        """Return the same, with both names written by a function."""
+        return ".".join(write(name) for name in (self.schema, self.name) if name)
 
 
 def read_tables(connection: Connection, multi_schema: bool) -> tuple[str, list[Table]]:
@@ -58,13 +65,25 @@ def read_tables(connection: Connection, multi_schema: bool) -> tuple[str, list[T
     for schema in schemas:
         if schema.lower() in _SYSTEM or schema.lower().startswith("pg_"):
             continue
+        parts = set[str]()
         names = {*inspector.get_table_names(schema), *inspector.get_view_names(schema)}
         if connection.dialect.name == "postgresql":
             names |= {*inspector.get_materialized_view_names(schema)}
+            parts = _partitions(connection, schema)
         if connection.dialect.name == "sqlite":
             names -= _internal_tables(connection, schema)
-        found += [Table(name, "" if schema == default else schema) for name in sorted(names)]
+        own = "" if schema == default else schema
+        found += [Table(name, own, is_partition=name in parts) for name in sorted(names)]
     return default, found
+
+
+def _partitions(connection: Connection, schema: str) -> set[str]:
+    """Return PostgreSQL's tables that are parts of another one."""
+    from sqlalchemy import text
+
+    of_schema = "SELECT oid FROM pg_namespace WHERE nspname = :schema"
+    asked = text(f"SELECT relname FROM pg_class WHERE relispartition AND relnamespace = ({of_schema})")  # noqa: S608
+    return {str(name) for (name,) in connection.execute(asked, {"schema": schema})}
 
 
 def _internal_tables(connection: Connection, schema: str) -> set[str]:
@@ -129,21 +148,28 @@ def _read_together(connection: Connection, some: list[Table]) -> list[Table]:
     """Read the columns of tables of one schema; any that cannot be read raises an error."""
     from sqlalchemy import inspect
     from sqlalchemy.engine.reflection import ObjectKind
+    from sqlalchemy.exc import SAWarning
 
     inspector = inspect(connection)
     names, within, kind = [each.name for each in some], some[0].schema or None, ObjectKind.ANY
-    columns = inspector.get_multi_columns(schema=within, filter_names=names, kind=kind)
+    with catch_warnings():
+        simplefilter("ignore", SAWarning)  # of types that it does not know: they are listed without one
+        columns = inspector.get_multi_columns(schema=within, filter_names=names, kind=kind)
     keys = inspector.get_multi_pk_constraint(schema=within, filter_names=names, kind=kind)
     foreign = inspector.get_multi_foreign_keys(schema=within, filter_names=names, kind=kind)
+    has_comments = connection.dialect.supports_comments
+    comments = inspector.get_multi_table_comment(within, names, kind) if has_comments else {}
     found: list[Table] = []
     for table in some:
         at = (within, table.name)
+        said = str((comments.get(at) or {}).get("text") or "")
         key = keys.get(at)
         primary = key["constrained_columns"] if key else ()
-        refers = _references(foreign.get(at) or ())
+        refers = _references(foreign.get(at) or (), connection)
         # MySQL leaves out a broken view above, and says here what is wrong with it.
         own = columns[at] if at in columns else inspector.get_columns(table.name, within)
-        found.append(table._replace(columns=tuple(_column(each, primary, refers, connection) for each in own)))
+        described = tuple(_column(each, primary, refers, connection) for each in own)
+        found.append(table._replace(columns=described, comment=said))
     return found
 
 
@@ -179,12 +205,12 @@ def check_descriptions(descriptions: Mapping[str, Any], tables: Iterable[Table],
             check_spelled(columns, [each.name for each in table.columns], text)
 
 
-def _references(foreign_keys: Iterable[ReflectedForeignKeyConstraint]) -> dict[str, str]:
+def _references(foreign_keys: Iterable[ReflectedForeignKeyConstraint], connection: Connection) -> dict[str, str]:
     found: dict[str, str] = {}
     for key in foreign_keys:
-        table = ".".join(filter(None, (key.get("referred_schema"), key["referred_table"])))
+        table = [key.get("referred_schema"), key["referred_table"]]
         for own, other in zip(key["constrained_columns"], key["referred_columns"], strict=False):
-            found[own] = f"{table}.{other}"
+            found[own] = ".".join(written_name(name, connection.dialect) for name in (*table, other) if name)
     return found
 
 
@@ -197,5 +223,8 @@ def _column(
         kind = str(column["type"].compile(dialect=connection.dialect)).partition(" CHARACTER SET")[0]
     except SQLAlchemyError:  # there is none, as in a view, or none that SQLAlchemy knows
         kind = ""
+    if (values := getattr(column["type"], "enums", None)) and "(" not in kind:  # MySQL lists them itself
+        texts = ("'{}'".format(str(each).replace("'", "''")) for each in values)
+        kind = f"{kind} ({', '.join(texts)})"
     name = str(column["name"])
     return Column(name, kind, name in primary, refers.get(name, ""), str(column.get("comment") or ""))
