@@ -206,7 +206,7 @@ def test_a_document_with_text_is_read_without_an_engine(tmp_path: Path, monkeypa
     assert document.unread_pages == (2,)
 
 
-# --- limits ---------------------------------------------------------------------------------------------------
+# --- Chinese and Japanese -------------------------------------------------------------------------------------
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
@@ -215,6 +215,34 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
     program.write_text(f'#!/bin/sh\n[ "$1" = --list-langs ] && echo "List:" && echo eng && exit\n{script}\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("房屋 62 76|租赁 137 49|合同 201 48", "房屋租赁合同"),
+        ("さ 217 17|くら 227 17|株 246 29", "さくら株"),  # boxes overlap
+        ("人民 220 61|币 294 29|3500 325 68|元 405 28|，共 436 50", "人民币 3500 元，共"),
+        ("单价 62 76|金额 300 76", "单价   金额"),
+        ("the 62 76|end 150 50", "the end"),
+    ],
+)
+def test_no_space_is_read_within_chinese_and_japanese(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, text: str
+) -> None:
+    """The words are what the real engine gives, with the left edges and widths of their boxes."""
+    rows = [word.split() for word in words.split("|")]
+    table = "\n".join(f"5\t1\t1\t1\t1\t1\t{left}\t44\t{width}\t29\t90\t{word}" for word, left, width in rows)
+    (tmp_path / "table").write_text(table, encoding="utf-8")
+    stand_in(tmp_path, monkeypatch, f"cat {tmp_path}/table")
+    document = read_image(tmp_path, page_image())
+    assert document.content.strip() == text
+    word, left, width = rows[-1]
+    (box,) = document.layout.boxes(text.rindex(word[-1]), len(text))
+    assert box.right == pytest.approx(72 / 200 * (int(left) + int(width)), abs=0.1)
+
+
+# --- limits ---------------------------------------------------------------------------------------------------
 
 
 def test_an_engine_that_does_not_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

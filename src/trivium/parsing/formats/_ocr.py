@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,10 @@ _SMALL = 1000  # pixels: a page of this width has letters that are too small for
 _SURE, _SURE_TURN = 70, 1.5
 _NOT_WORDS = frozenset({"osd", "equ"})
 _PACKAGE = "tesseract-ocr"
+_UNSPACED = re.compile(
+    "[\u2e80-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
+"""Chinese and Japanese characters, and full-width signs: they stand without spaces, which the engine puts in."""
 
 
 def ocr_program() -> str | None:
@@ -186,16 +191,19 @@ def _placed(words: Sequence[_Word], scale: float) -> Iterator[PlacedWord]:
         line = list(group)
         is_level = not any(_is_upright(word) for word in line)
         top, bottom = (scale * median(word.box[side] for word in line) for side in (1, 3))
-        for word in line:
+        for before, word in zip((line[0], *line), line, strict=False):
             left, high, right, low = (scale * each for each in word.box)
             step = (right - left) / len(word.text)
             boxes = tuple(
                 (left + at * step, high, left + (at + 1) * step, low) for at in range(len(word.text) if is_level else 0)
             )
-            edges = (left, top, right, bottom) if is_level else (left, high, right, low)
-            base = (left, bottom) if is_level else (left, low)
+            is_spaced = not (_UNSPACED.match(before.text[-1]) and _UNSPACED.match(word.text[0]))
+            end = scale * before.box[2]
+            start = left if is_spaced or left - end >= bottom - top else min(left, end)  # a narrow gap is no space
+            edges = (start, top, right, bottom) if is_level else (left, high, right, low)
+            base = (start, bottom) if is_level else (left, low)
             turn = 0 if is_level else None
-            yield PlacedWord(word.text, *edges, base, turn, True, boxes, word.confidence)
+            yield PlacedWord(word.text, *edges, base, turn, is_spaced, boxes, word.confidence)
 
 
 def _is_upright(word: _Word) -> bool:
