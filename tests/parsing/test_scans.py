@@ -209,12 +209,18 @@ def test_a_document_with_text_is_read_without_an_engine(tmp_path: Path, monkeypa
 # --- Chinese and Japanese -------------------------------------------------------------------------------------
 
 
-def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """A program in the place of tesseract that knows one language, and then does what the script says."""
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str, languages: str = "eng") -> None:
+    """A program in the place of tesseract that knows some languages, and then does what the script says."""
     program = folder / "tesseract"
-    program.write_text(f'#!/bin/sh\n[ "$1" = --list-langs ] && echo "List:" && echo eng && exit\n{script}\n')
+    listed = languages.replace(" ", "\\n")
+    program.write_text(f'#!/bin/sh\n[ "$1" = --list-langs ] && printf "List:\\n{listed}\\n" && exit\n{script}\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+def table_row(word: str, left: int, width: int, confidence: int) -> str:
+    """A word in the table that the engine writes."""
+    return f"5\t1\t1\t1\t1\t1\t{left}\t44\t{width}\t29\t{confidence}\t{word}"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +238,7 @@ def test_no_space_is_read_within_chinese_and_japanese(
 ) -> None:
     """The words are what the real engine gives, with the left edges and widths of their boxes."""
     rows = [word.split() for word in words.split("|")]
-    table = "\n".join(f"5\t1\t1\t1\t1\t1\t{left}\t44\t{width}\t29\t90\t{word}" for word, left, width in rows)
+    table = "\n".join(table_row(word, int(left), int(width), 90) for word, left, width in rows)
     (tmp_path / "table").write_text(table, encoding="utf-8")
     stand_in(tmp_path, monkeypatch, f"cat {tmp_path}/table")
     document = read_image(tmp_path, page_image())
@@ -240,6 +246,44 @@ def test_no_space_is_read_within_chinese_and_japanese(
     word, left, width = rows[-1]
     (box,) = document.layout.boxes(text.rindex(word[-1]), len(text))
     assert box.right == pytest.approx(72 / 200 * (int(left) + int(width)), abs=0.1)
+
+
+# --- languages that nobody names ------------------------------------------------------------------------------
+
+READINGS = {
+    "eng": (66, "Cuethaonnaty"), "deu": (70, "Rechnungüber"), "fra": (60, "Rechnûngûber"),
+    "jpn": (99, "請求書番号合計金額支払日"), "rus": (92, "Счётнаоплату"), "ukr": (85, "Счетнаоплату"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("installed", "stands", "text", "left_out"),
+    [
+        ("deu eng fra jpn rus ukr", "Script: Cyrillic", READINGS["rus"][1], {"jpn", "deu", "fra"}),
+        ("deu eng fra jpn rus ukr", "Script: Latin", READINGS["deu"][1], {"jpn", "rus", "ukr"}),
+        ("deu eng fra jpn rus ukr", "Script: Fraktur", READINGS["deu"][1], {"jpn", "rus", "ukr"}),
+        ("deu eng fra jpn", "Script: Korean", READINGS["jpn"][1], {"deu", "fra"}),
+        ("deu eng fra rus", "Script: Thai", READINGS["rus"][1], set[str]()),  # of which no language is there
+        ("deu eng fra rus", "Too few characters", READINGS["rus"][1], set[str]()),
+    ],
+)
+def test_languages_of_the_script_are_tried_and_the_surest_reading_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: str, stands: str, text: str, left_out: set[str]
+) -> None:
+    for name, (confidence, word) in READINGS.items():
+        (tmp_path / name).write_text(table_row(word, 60, 200, confidence), encoding="utf-8")
+    script = f"""
+        [ $(wc -c) -lt 99999 ] && exit  # the first page, which is blank
+        case "$*" in *--psm*) echo "{stands}"; exit;; esac
+        echo "$4" >> {tmp_path}/read
+        cat "{tmp_path}/${{4%%+*}}"
+    """
+    stand_in(tmp_path, monkeypatch, script, installed)
+    blank = Image.new("L", (100, 100), 255)
+    blank.save(tmp_path / "a.tiff", save_all=True, append_images=[page_image()])
+    assert read(tmp_path / "a.tiff").content.strip() == text
+    asked = set((tmp_path / "read").read_text().split())
+    assert {name for name in asked if "+" not in name} == set(installed.split()) - left_out
 
 
 # --- limits ---------------------------------------------------------------------------------------------------
@@ -287,6 +331,14 @@ def test_the_engine_has_limited_memory(tmp_path: Path, monkeypatch: pytest.Monke
     stand_in(tmp_path, monkeypatch, "ulimit -d >&2; exit 1")
     with pytest.raises(UnreadableDocumentError, match=str(100 << 10)):
         read_image(tmp_path, page_image(), limits=ReadLimits(memory=100 << 20))
+
+
+def test_an_engine_without_memory_for_the_image_is_no_blank_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch, "echo 'Error in pixCreateNoInit: pixdata_malloc fail for data' >&2")
+    with pytest.raises(DocumentTooLargeError, match=r"raise ReadLimits\(memory=…\)"):
+        read_image(tmp_path, page_image())
 
 
 def test_images_that_take_too_much(tmp_path: Path) -> None:
