@@ -71,6 +71,18 @@ def test_images_are_read(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.usefixtures("tesseract")
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+@pytest.mark.parametrize(("ink", "hidden"), [("black", "black"), ("white", "black"), ("white", "white")])
+def test_letters_on_a_transparent_ground_are_read(tmp_path: Path, mode: str, ink: str, hidden: str) -> None:
+    letters = ImageOps.invert(page_image())
+    image = Image.new("RGBA", letters.size, hidden)
+    image.paste(ink, mask=letters)
+    image.putalpha(letters)
+    document = read_image(tmp_path, image.quantize(16) if mode == "P" else image.convert(mode))
+    assert "Invoice number:   4711-2024" in document.content
+
+
+@pytest.mark.usefixtures("tesseract")
 @pytest.mark.parametrize("degrees", [0, -5, 93, 180, 270])
 def test_turned_and_skewed_pages_and_the_ink_in_the_boxes(tmp_path: Path, degrees: float) -> None:
     image = turned(page_image(), degrees)
@@ -344,8 +356,12 @@ def test_an_engine_without_memory_for_the_image_is_no_blank_page(
 def test_images_that_take_too_much(tmp_path: Path) -> None:
     Image.new("1", (30_000, 30_000)).save(tmp_path / "bomb.png")
     assert (tmp_path / "bomb.png").stat().st_size < 200_000
-    with pytest.raises(DocumentTooLargeError):
-        read(tmp_path / "bomb.png")
+    Image.new("1", (12_500, 10_000)).save(tmp_path / "plan.png")
+    for name in ("bomb.png", "plan.png"):
+        with pytest.raises(DocumentTooLargeError, match=r"more than 120,000,000 pixels.*; scale it down") as caught:
+            read(tmp_path / name)
+        assert (caught.value.limit, caught.value.value) == ("pixels", 120_000_000)
+        assert "max_bytes" not in str(caught.value)
     Image.new("RGB", (9000, 9000)).save(tmp_path / "large.png")
     with pytest.raises(DocumentTooLargeError):
         read(tmp_path / "large.png", limits=ReadLimits(memory=100 << 20))
