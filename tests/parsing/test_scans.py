@@ -191,6 +191,15 @@ def test_languages_are_chosen_or_found(tmp_path: Path) -> None:
     assert caught.value.package == "tesseract-ocr-xyz"
 
 
+@pytest.mark.usefixtures("tesseract")
+@pytest.mark.parametrize("name", ["de", "german", "deu+eng"])
+def test_a_language_by_another_name_is_no_package(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OCRMissingError, match=r'languages=\["deu", "eng"\].*; installed: .*\beng\b') as caught:
+        read_image(tmp_path, page_image(), languages=[name])
+    assert "apt-get" not in str(caught.value)
+    assert caught.value.package == ""
+
+
 def without_tesseract(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the process find no program but those of a folder."""
     monkeypatch.setenv("PATH", str(folder))

@@ -35,6 +35,7 @@ _TELLING = 100
 
 _NOT_WORDS = frozenset({"osd", "equ"})
 _PACKAGE = "tesseract-ocr"
+_LANGUAGE = re.compile(r"[a-z]{3}(?:_\w+)?")
 _UNSPACED = re.compile(
     "[\u2e80-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
@@ -67,7 +68,7 @@ class OCR:
         self._original, self._seconds = original, original.scanning.seconds
         program = ocr_program()
         if program is None:
-            raise missing(original, "its text is an image, and OCR of it takes the program tesseract", _PACKAGE)
+            raise _missing(original, "its text is an image, and OCR of it takes the program tesseract", _PACKAGE)
         self._program = program
         listed = self._run(b"", "--list-langs").splitlines()[1:]
         self._installed = [name for name in listed if name not in _NOT_WORDS and "/" not in name]
@@ -75,8 +76,7 @@ class OCR:
         self._letters = Counter[tuple[str, ...]]()  # of the pages read in some languages
         for name in self._languages or ["eng"] * (not self._installed):
             if name not in self._installed:
-                package = f"{_PACKAGE}-{name.replace('_', '-').lower()}"
-                raise missing(original, f"OCR lacks the language {name}", package)
+                raise _missing_language(original, name, self._installed)
 
     def read_page(self, image: Image, page: int, size: tuple[float, float], offset: int) -> tuple[str, list[Run]]:
         """Return the text of a page image, and the boxes of its characters; as `arrange_page`.
@@ -190,10 +190,20 @@ class Page:
         return list(_parse_words(table))
 
 
-def missing(original: Original, reason: str, package: str) -> OCRMissingError:
+def _missing(original: Original, reason: str, package: str) -> OCRMissingError:
     """Return the error for an engine, or a language of it, that is not installed."""
     line = f"{reason}; install it (on Debian or Ubuntu: apt-get install {package}), or give a file with a text layer"
     return OCRMissingError(str(original.unreadable(line)), original.source, package)
+
+
+def _missing_language(original: Original, name: str, installed: Sequence[str]) -> OCRMissingError:
+    """Return the error for a language that is not installed, or that tesseract gives another name."""
+    reason = f"OCR lacks the language {name}"
+    if _LANGUAGE.fullmatch(name):
+        return _missing(original, reason, f"{_PACKAGE}-{name.replace('_', '-').lower()}")
+    advice = 'name each as tesseract does: languages=["deu", "eng"], or --languages deu+eng'
+    line = f"{reason}; {advice}; installed: {', '.join(installed)}"
+    return OCRMissingError(str(original.unreadable(line)), original.source)
 
 
 def _pgm(image: Image) -> bytes:
