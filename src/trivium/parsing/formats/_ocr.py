@@ -96,7 +96,7 @@ class OCR:
         share = max(share, 2.0) if gray.width < _SMALL else share
         if share != 1:
             gray = gray.resize((max(1, round(gray.width * share)), max(1, round(gray.height * share))))
-        looks = Page(gray, self._run, self._seconds)
+        looks = ScannedPage(gray, self._run, self._seconds)
         languages = self._languages or likely_languages(self._installed, looks)
         read, words = looks.read_turned(tuple(languages))
         self._letters[tuple(languages)] += sum(len(word.text) for word in words)
@@ -128,7 +128,7 @@ class OCR:
         return done.stdout.decode("utf-8", "replace")
 
 
-class Page:
+class ScannedPage:
     """What the engine finds on a page image, which it reads once in each way.
 
     Args:

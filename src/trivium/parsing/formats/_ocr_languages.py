@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trivium.parsing.formats._ocr import Page
+    from trivium.parsing.formats._ocr import ScannedPage
 
 _FEW = 3
 """As many languages are read at once: each costs time, and more of them read each worse."""
@@ -67,7 +67,7 @@ _SCRIPT_OF = {name: script for script, names in _SCRIPTS.items() for name in nam
 _LIKE = {"Fraktur": "Latin", **dict.fromkeys(("Hangul", "Hiragana", "Japanese", "Katakana", "Korean"), "Han")}
 
 
-def likely_languages(installed: Sequence[str], page: Page) -> list[str]:
+def likely_languages(installed: Sequence[str], page: ScannedPage) -> list[str]:
     """Choose languages for a page: by frequent words, else by its script and the confidence of readings.
 
     Args:
@@ -90,7 +90,7 @@ def likely_languages(installed: Sequence[str], page: Page) -> list[str]:
     return list(dict.fromkeys([best, first]))
 
 
-def _surest(first: str, others: Sequence[str], script: str, turn: int, page: Page) -> str:
+def _surest(first: str, others: Sequence[str], script: str, turn: int, page: ScannedPage) -> str:
     """Return the language of the reading with most confidence: of one, and of all of the script while there is time."""
     confidence, text = page.look(first, turn)
     found = {first: confidence}
