@@ -71,6 +71,18 @@ def test_images_are_read(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.usefixtures("tesseract")
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+@pytest.mark.parametrize(("ink", "hidden"), [("black", "black"), ("white", "black"), ("white", "white")])
+def test_letters_on_a_transparent_ground_are_read(tmp_path: Path, mode: str, ink: str, hidden: str) -> None:
+    letters = ImageOps.invert(page_image())
+    image = Image.new("RGBA", letters.size, hidden)
+    image.paste(ink, mask=letters)
+    image.putalpha(letters)
+    document = read_image(tmp_path, image.quantize(16) if mode == "P" else image.convert(mode))
+    assert "Invoice number:   4711-2024" in document.content
+
+
+@pytest.mark.usefixtures("tesseract")
 @pytest.mark.parametrize("degrees", [0, -5, 93, 180, 270])
 def test_turned_and_skewed_pages_and_the_ink_in_the_boxes(tmp_path: Path, degrees: float) -> None:
     image = turned(page_image(), degrees)
@@ -179,6 +191,15 @@ def test_languages_are_chosen_or_found(tmp_path: Path) -> None:
     assert caught.value.package == "tesseract-ocr-xyz"
 
 
+@pytest.mark.usefixtures("tesseract")
+@pytest.mark.parametrize("name", ["de", "german", "deu+eng"])
+def test_a_language_by_another_name_is_no_package(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OCRMissingError, match=r'languages=\["deu", "eng"\].*; installed: .*\beng\b') as caught:
+        read_image(tmp_path, page_image(), languages=[name])
+    assert "apt-get" not in str(caught.value)
+    assert caught.value.package == ""
+
+
 def without_tesseract(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the process find no program but those of a folder."""
     monkeypatch.setenv("PATH", str(folder))
@@ -206,15 +227,87 @@ def test_a_document_with_text_is_read_without_an_engine(tmp_path: Path, monkeypa
     assert document.unread_pages == (2,)
 
 
-# --- limits ---------------------------------------------------------------------------------------------------
+# --- Chinese and Japanese -------------------------------------------------------------------------------------
 
 
-def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """A program in the place of tesseract that knows one language, and then does what the script says."""
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str, languages: str = "eng") -> None:
+    """A program in the place of tesseract that knows some languages, and then does what the script says."""
     program = folder / "tesseract"
-    program.write_text(f'#!/bin/sh\n[ "$1" = --list-langs ] && echo "List:" && echo eng && exit\n{script}\n')
+    listed = languages.replace(" ", "\\n")
+    program.write_text(f'#!/bin/sh\n[ "$1" = --list-langs ] && printf "List:\\n{listed}\\n" && exit\n{script}\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+def table_row(word: str, left: int, width: int, confidence: int) -> str:
+    """A word in the table that the engine writes."""
+    return f"5\t1\t1\t1\t1\t1\t{left}\t44\t{width}\t29\t{confidence}\t{word}"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("房屋 62 76|租赁 137 49|合同 201 48", "房屋租赁合同"),
+        ("さ 217 17|くら 227 17|株 246 29", "さくら株"),  # boxes overlap
+        ("人民 220 61|币 294 29|3500 325 68|元 405 28|，共 436 50", "人民币 3500 元，共"),
+        ("单价 62 76|金额 300 76", "单价   金额"),
+        ("the 62 76|end 150 50", "the end"),
+    ],
+)
+def test_no_space_is_read_within_chinese_and_japanese(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, text: str
+) -> None:
+    """The words are what the real engine gives, with the left edges and widths of their boxes."""
+    rows = [word.split() for word in words.split("|")]
+    table = "\n".join(table_row(word, int(left), int(width), 90) for word, left, width in rows)
+    (tmp_path / "table").write_text(table, encoding="utf-8")
+    stand_in(tmp_path, monkeypatch, f"cat {tmp_path}/table")
+    document = read_image(tmp_path, page_image())
+    assert document.content.strip() == text
+    word, left, width = rows[-1]
+    (box,) = document.layout.boxes(text.rindex(word[-1]), len(text))
+    assert box.right == pytest.approx(72 / 200 * (int(left) + int(width)), abs=0.1)
+
+
+# --- languages that nobody names ------------------------------------------------------------------------------
+
+READINGS = {
+    "eng": (66, "Cuethaonnaty"), "deu": (70, "Rechnungüber"), "fra": (60, "Rechnûngûber"),
+    "jpn": (99, "請求書番号合計金額支払日"), "rus": (92, "Счётнаоплату"), "ukr": (85, "Счетнаоплату"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("installed", "stands", "text", "left_out"),
+    [
+        ("deu eng fra jpn rus ukr", "Script: Cyrillic", READINGS["rus"][1], {"jpn", "deu", "fra"}),
+        ("deu eng fra jpn rus ukr", "Script: Latin", READINGS["deu"][1], {"jpn", "rus", "ukr"}),
+        ("deu eng fra jpn rus ukr", "Script: Fraktur", READINGS["deu"][1], {"jpn", "rus", "ukr"}),
+        ("deu eng fra jpn", "Script: Korean", READINGS["jpn"][1], {"deu", "fra"}),
+        ("deu eng fra rus", "Script: Thai", READINGS["rus"][1], set[str]()),  # of which no language is there
+        ("deu eng fra rus", "Too few characters", READINGS["rus"][1], set[str]()),
+    ],
+)
+def test_languages_of_the_script_are_tried_and_the_surest_reading_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: str, stands: str, text: str, left_out: set[str]
+) -> None:
+    for name, (confidence, word) in READINGS.items():
+        (tmp_path / name).write_text(table_row(word, 60, 200, confidence), encoding="utf-8")
+    script = f"""
+        [ $(wc -c) -lt 99999 ] && exit  # the first page, which is blank
+        case "$*" in *--psm*) echo "{stands}"; exit;; esac
+        echo "$4" >> {tmp_path}/read
+        cat "{tmp_path}/${{4%%+*}}"
+    """
+    stand_in(tmp_path, monkeypatch, script, installed)
+    blank = Image.new("L", (100, 100), 255)
+    blank.save(tmp_path / "a.tiff", save_all=True, append_images=[page_image()])
+    assert read(tmp_path / "a.tiff").content.strip() == text
+    asked = set((tmp_path / "read").read_text().split())
+    assert {name for name in asked if "+" not in name} == set(installed.split()) - left_out
+
+
+# --- limits ---------------------------------------------------------------------------------------------------
 
 
 def test_an_engine_that_does_not_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,11 +354,23 @@ def test_the_engine_has_limited_memory(tmp_path: Path, monkeypatch: pytest.Monke
         read_image(tmp_path, page_image(), limits=ReadLimits(memory=100 << 20))
 
 
+def test_an_engine_without_memory_for_the_image_is_no_blank_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch, "echo 'Error in pixCreateNoInit: pixdata_malloc fail for data' >&2")
+    with pytest.raises(DocumentTooLargeError, match=r"raise ReadLimits\(memory=…\)"):
+        read_image(tmp_path, page_image())
+
+
 def test_images_that_take_too_much(tmp_path: Path) -> None:
     Image.new("1", (30_000, 30_000)).save(tmp_path / "bomb.png")
     assert (tmp_path / "bomb.png").stat().st_size < 200_000
-    with pytest.raises(DocumentTooLargeError):
-        read(tmp_path / "bomb.png")
+    Image.new("1", (12_500, 10_000)).save(tmp_path / "plan.png")
+    for name in ("bomb.png", "plan.png"):
+        with pytest.raises(DocumentTooLargeError, match=r"more than 120,000,000 pixels.*; scale it down") as caught:
+            read(tmp_path / name)
+        assert (caught.value.limit, caught.value.value) == ("pixels", 120_000_000)
+        assert "max_bytes" not in str(caught.value)
     Image.new("RGB", (9000, 9000)).save(tmp_path / "large.png")
     with pytest.raises(DocumentTooLargeError):
         read(tmp_path / "large.png", limits=ReadLimits(memory=100 << 20))

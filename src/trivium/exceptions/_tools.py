@@ -47,7 +47,7 @@ class UnreadableDocumentError(DocumentError):
 class OCRMissingError(UnreadableDocumentError):
     """Reading a scan takes OCR, and its engine, or a language of it, is not installed.
 
-    `package` is the package of Debian and Ubuntu that brings it.
+    `package` is the package of Debian and Ubuntu that brings it; "" if tesseract gives no language that name.
     """
 
     def __init__(self, message: str, source: str = "", package: str = "") -> None:

@@ -101,6 +101,11 @@ class Original(NamedTuple):
         text = f"it holds {held}, the limit is {self.limit:,} bytes; give a part of it, or raise {self.option}"
         return DocumentTooLargeError(self._line(text), self.source, _name(self.option), self.limit)
 
+    def too_many_pixels(self, most: int) -> DocumentTooLargeError:
+        """Return the error for an image with more pixels than are read, whatever the other limits."""
+        text = f"it is an image of more than {most:,} pixels, which is too large to read; scale it down, or cut it up"
+        return DocumentTooLargeError(self._line(text), self.source, "pixels", most)
+
     def too_demanding(self, memory: int, option: str = "ReadLimits(memory=…)") -> DocumentTooLargeError:
         """Return the error for a file that takes more memory than reading may take."""
         text = f"reading it takes more than {memory:,} bytes of memory; give a part of it, or raise {option}"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "WEBP", "BMP")
 _DPI = 200
 _MOST_PIXELS = 120_000_000
+_DARK = 128  # of 255
 
 
 def parse_image(original: Original) -> Parsed:
@@ -67,15 +68,34 @@ def image_pages(original: Original) -> Iterator[tuple[int, int, Image]]:
             for number in range(count):
                 file.seek(number)
                 if file.width * file.height > _MOST_PIXELS:
-                    raise original.too_large(f"an image of {file.width:,} × {file.height:,} pixels")
+                    raise original.too_many_pixels(_MOST_PIXELS)
                 if count == 1:
                     file.draft("L", file.size)
-                yield number + 1, count, ImageOps.exif_transpose(file)
+                yield number + 1, count, _on_paper(ImageOps.exif_transpose(file))
     except Image.DecompressionBombError:
-        raise original.too_large(f"an image of more than {_MOST_PIXELS:,} pixels") from None
+        raise original.too_many_pixels(_MOST_PIXELS) from None
     except (OSError, ValueError, SyntaxError, EOFError, ArithmeticError) as error:
         kind = name_binary_format(original.data)
         raise original.unreadable(f"this is {kind}, and damaged ({error}); open it and save it anew") from None
+
+
+def _on_paper(image: Image) -> Image:
+    """Lay an image with a transparent ground on white; on black, if nothing dark shows on white."""
+    from PIL import Image
+
+    if not image.has_transparency_data:
+        return image
+    drawn = image if image.mode == "RGBA" else image.convert("RGBA")
+    alpha = drawn.getchannel("A")
+    if not any(alpha.histogram()[:255]):
+        return image
+    for ground in ("white", "black"):
+        paper = Image.new("RGB", image.size, ground)
+        paper.paste(drawn, mask=alpha)
+        if any(paper.convert("L").histogram()[:_DARK]):
+            break
+    paper.info = image.info
+    return paper
 
 
 def size_in_points(image: Image) -> tuple[float, float]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property, lru_cache
 from itertools import groupby
 from statistics import median
 from time import monotonic
@@ -27,8 +30,16 @@ _PIXELS = 20_000_000
 
 _SMALL = 1000  # pixels: a page of this width has letters that are too small for OCR
 _SURE, _SURE_TURN = 70, 1.5
+_TELLING = 100
+"""Pages with fewer letters do not tell the languages of others."""
+
 _NOT_WORDS = frozenset({"osd", "equ"})
 _PACKAGE = "tesseract-ocr"
+_LANGUAGE = re.compile(r"[a-z]{3}(?:_\w+)?")
+_UNSPACED = re.compile(
+    "[\u2e80-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
+"""Chinese and Japanese characters, and full-width signs: they stand without spaces, which the engine puts in."""
 
 
 def ocr_program() -> str | None:
@@ -44,7 +55,7 @@ class _Word(NamedTuple):
 
 
 class OCR:
-    """Reads the page images of one document: the languages that its first page shows are those of the others.
+    """Reads the page images of one document: the languages that its first pages show are those of the others.
 
     Args:
         original: the document; its `scanning` has the languages and the limits.
@@ -57,15 +68,15 @@ class OCR:
         self._original, self._seconds = original, original.scanning.seconds
         program = ocr_program()
         if program is None:
-            raise missing(original, "its text is an image, and OCR of it takes the program tesseract", _PACKAGE)
+            raise _missing(original, "its text is an image, and OCR of it takes the program tesseract", _PACKAGE)
         self._program = program
         listed = self._run(b"", "--list-langs").splitlines()[1:]
         self._installed = [name for name in listed if name not in _NOT_WORDS and "/" not in name]
         self._languages = list(original.scanning.languages)
+        self._letters = Counter[tuple[str, ...]]()  # of the pages read in some languages
         for name in self._languages or ["eng"] * (not self._installed):
             if name not in self._installed:
-                package = f"{_PACKAGE}-{name.replace('_', '-').lower()}"
-                raise missing(original, f"OCR lacks the language {name}", package)
+                raise _missing_language(original, name, self._installed)
 
     def read_page(self, image: Image, page: int, size: tuple[float, float], offset: int) -> tuple[str, list[Run]]:
         """Return the text of a page image, and the boxes of its characters; as `arrange_page`.
@@ -85,51 +96,16 @@ class OCR:
         share = max(share, 2.0) if gray.width < _SMALL else share
         if share != 1:
             gray = gray.resize((max(1, round(gray.width * share)), max(1, round(gray.height * share))))
-        if not self._languages:
-            self._languages = likely_languages(self._installed, lambda names: self._text(gray, names))
-        read, words = self._read_turned(gray)
+        looks = ScannedPage(gray, self._run, self._seconds)
+        languages = self._languages or likely_languages(self._installed, looks)
+        read, words = looks.read_turned(tuple(languages))
+        self._letters[tuple(languages)] += sum(len(word.text) for word in words)
+        if self._letters[tuple(languages)] >= _TELLING:
+            self._languages = languages
         scale = size[0] / gray.width
         upright = (scale * read.image.width, scale * read.image.height)
         text, runs = arrange_page(_placed(words, scale), page, upright, offset)
         return text, [run._replace(box=_back(run.box, read, scale)) for run in runs]
-
-    def _read_turned(self, image: Image) -> tuple[Straightened, list[_Word]]:
-        """Read an image; one that gives little is read turned as well, and the reading with most confidence counts."""
-        began = monotonic()
-        read = straighten(image)
-        words = self._words(read.image)
-
-        def may_gain() -> bool:
-            return _confidence(words) < _SURE and monotonic() - began <= self._seconds / 2
-
-        for turn in self._turns(image) if may_gain() else ():
-            if not may_gain():
-                break
-            other = straighten(turned(image, turn), turn)
-            other_words = self._words(other.image)
-            if _confidence(other_words) > _confidence(words):
-                read, words = other, other_words
-        return read, words
-
-    def _turns(self, image: Image) -> Sequence[int]:
-        """Return by how many degrees to turn an image clockwise: as the engine says that its letters stand.
-
-        Of few letters, as on a receipt, it cannot say it: then it may be any.
-        """
-        report = self._run(_pgm(image), "stdin", "-", "--psm", "0")
-        about = dict(line.split(": ", 1) for line in report.splitlines() if ": " in line)
-        if float(about.get("Orientation confidence", 0)) < _SURE_TURN:
-            return 180, 90, 270
-        turn = int(about.get("Rotate", 0))
-        return (turn,) if turn else ()
-
-    def _text(self, image: Image, languages: Sequence[str]) -> str:
-        return " ".join(word.text for word in self._words(straighten(image).image, languages))
-
-    def _words(self, image: Image, languages: Sequence[str] = ()) -> list[_Word]:
-        names = "+".join(languages or self._languages)
-        table = self._run(_pgm(image), "stdin", "stdout", "-l", names, "--dpi", "200", "tsv")
-        return list(_parse_words(table))
 
     def _run(self, data: bytes, *arguments: str) -> str:
         try:
@@ -143,7 +119,7 @@ class OCR:
             )
         except subprocess.TimeoutExpired:
             raise self._original.too_slow(self._seconds) from None
-        if done.returncode < 0:  # the kernel ended it
+        if done.returncode < 0 or b"malloc fail" in done.stderr:  # the kernel ended it, or it goes on without the image
             raise MemoryError
         if done.returncode and "--psm" not in arguments:  # too few letters have no direction
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed"]
@@ -152,10 +128,82 @@ class OCR:
         return done.stdout.decode("utf-8", "replace")
 
 
-def missing(original: Original, reason: str, package: str) -> OCRMissingError:
+class ScannedPage:
+    """What the engine finds on a page image, which it reads once in each way.
+
+    Args:
+        image: the page in gray.
+        run: runs the engine with an image and arguments.
+        seconds: the time for the page.
+    """
+
+    def __init__(self, image: Image, run: Callable[..., str], seconds: float) -> None:
+        self._image, self._run, self._seconds, self._began = image, run, seconds, monotonic()
+        self._straight = lru_cache(1)(self._straighten)  # an image is large
+        self._words = cache(self._read)
+
+    def look(self, language: str, turn: int) -> tuple[float, str]:
+        """Read the page in one language, turned clockwise by some degrees; return the confidence and the text."""
+        words = self._words((language,), turn)
+        return _confidence(words), " ".join(word.text for word in words)
+
+    def has_time(self, share: float) -> bool:
+        """Tell that no more than this share of the time for the page is over."""
+        return monotonic() - self._began <= share * self._seconds
+
+    @cached_property
+    def stand(self) -> tuple[str, int | None]:
+        """The script of the page, and by how many degrees to turn it clockwise; of few letters "" and None."""
+        report = self._run(_pgm(self._image), "stdin", "-", "--psm", "0")
+        about = dict(line.split(": ", 1) for line in report.splitlines() if ": " in line)
+        is_sure = float(about.get("Orientation confidence", 0)) >= _SURE_TURN
+        return about.get("Script", ""), int(about.get("Rotate", 0)) if is_sure else None
+
+    def read_turned(self, languages: tuple[str, ...]) -> tuple[Straightened, list[_Word]]:
+        """Read the page; one that gives little is read turned as well, and the reading with most confidence counts."""
+        best, words = 0, self._words(languages, 0)
+
+        def may_gain() -> bool:
+            return _confidence(words) < _SURE and self.has_time(1 / 2)
+
+        for turn in self._turns() if may_gain() else ():
+            if not may_gain():
+                break
+            other = self._words(languages, turn)
+            if _confidence(other) > _confidence(words):
+                best, words = turn, other
+        return self._straight(best), words
+
+    def _turns(self) -> Sequence[int]:
+        """Return by how many degrees to turn the page; where the engine cannot say it, as of a receipt, all."""
+        _, turn = self.stand
+        if turn is None:
+            return 180, 90, 270
+        return (turn,) if turn else ()
+
+    def _straighten(self, turn: int) -> Straightened:
+        return straighten(turned(self._image, turn), turn)
+
+    def _read(self, languages: tuple[str, ...], turn: int) -> list[_Word]:
+        image = self._straight(turn).image
+        table = self._run(_pgm(image), "stdin", "stdout", "-l", "+".join(languages), "--dpi", "200", "tsv")
+        return list(_parse_words(table))
+
+
+def _missing(original: Original, reason: str, package: str) -> OCRMissingError:
     """Return the error for an engine, or a language of it, that is not installed."""
     line = f"{reason}; install it (on Debian or Ubuntu: apt-get install {package}), or give a file with a text layer"
     return OCRMissingError(str(original.unreadable(line)), original.source, package)
+
+
+def _missing_language(original: Original, name: str, installed: Sequence[str]) -> OCRMissingError:
+    """Return the error for a language that is not installed, or that tesseract gives another name."""
+    reason = f"OCR lacks the language {name}"
+    if _LANGUAGE.fullmatch(name):
+        return _missing(original, reason, f"{_PACKAGE}-{name.replace('_', '-').lower()}")
+    advice = 'name each as tesseract does: languages=["deu", "eng"], or --languages deu+eng'
+    line = f"{reason}; {advice}; installed: {', '.join(installed)}"
+    return OCRMissingError(str(original.unreadable(line)), original.source)
 
 
 def _pgm(image: Image) -> bytes:
@@ -186,16 +234,19 @@ def _placed(words: Sequence[_Word], scale: float) -> Iterator[PlacedWord]:
         line = list(group)
         is_level = not any(_is_upright(word) for word in line)
         top, bottom = (scale * median(word.box[side] for word in line) for side in (1, 3))
-        for word in line:
+        for before, word in zip((line[0], *line), line, strict=False):
             left, high, right, low = (scale * each for each in word.box)
             step = (right - left) / len(word.text)
             boxes = tuple(
                 (left + at * step, high, left + (at + 1) * step, low) for at in range(len(word.text) if is_level else 0)
             )
-            edges = (left, top, right, bottom) if is_level else (left, high, right, low)
-            base = (left, bottom) if is_level else (left, low)
+            is_spaced = not (_UNSPACED.match(before.text[-1]) and _UNSPACED.match(word.text[0]))
+            end = scale * before.box[2]
+            start = left if is_spaced or left - end >= bottom - top else min(left, end)  # a narrow gap is no space
+            edges = (start, top, right, bottom) if is_level else (left, high, right, low)
+            base = (start, bottom) if is_level else (left, low)
             turn = 0 if is_level else None
-            yield PlacedWord(word.text, *edges, base, turn, True, boxes, word.confidence)
+            yield PlacedWord(word.text, *edges, base, turn, is_spaced, boxes, word.confidence)
 
 
 def _is_upright(word: _Word) -> bool:
