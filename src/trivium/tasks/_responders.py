@@ -134,6 +134,7 @@ class UserResponder(EntityResponder):
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the answer of the user, which may be the default response of the task."""
+        run.human_tried = True
         if (node := current.get()) is None or scope_of(node).task_run is not run:
             with step("user") as node:  # a step by hand: the agent finds its task by the scope of its call
                 change_scope(node, task_run=run)

@@ -41,12 +41,14 @@ class TaskRun:
         task: the task that runs.
         caller: the task that called it.
         turns: the most steps; -1: no limit.
+        kind: the type that the call, or else the task, asks for; None or `Message` for any message.
         above: the run that encloses this one, whether or not it is the caller's.
     """
 
     task: Task[Any]
     caller: Task[Any] | None = None
     turns: int = -1
+    kind: Any = None
     above: TaskRun | None = None
     pending_message: Message | None = None
     pending_sender: Responder = Entity.USER
@@ -96,6 +98,12 @@ class TaskRun:
                 return signs
         self.signs = signs = read_signs(message, self.task.agent, self.task.config)
         return signs
+
+    @property
+    def may_try_again(self) -> bool:
+        """Whether the model reads an error about its text and answers again, and the text is not wanted itself."""
+        is_typed, is_last = self.kind not in (None, Message), 0 < self.turns <= self.steps + 1
+        return not (is_typed or is_last or _LLM.value in self.task.done_if_response)
 
     # ---- its beginning and end
     def receive(self, given: Message | str | None) -> Message | None:
@@ -369,12 +377,12 @@ def is_done_tool_alone(tool: Any) -> bool:
     return isinstance(tool, AgentDoneTool | DoneTool) and not isinstance(tool, FinalResultTool)
 
 
-def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1) -> TaskRun:
+def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1, kind: Any = None) -> TaskRun:
     """Begin a run of a task: the code of the present call, and all code below it, belongs to that run from now on."""
     known = *task.responders, *task.non_human_responders
     for name in (*task.done_if_response, *task.done_if_no_response):
         check_name(name, [name_of(each) for each in known], "no responder of the task is called")
-    run = task.latest_run = TaskRun(task, caller, turns if turns > 0 else task.turns)
+    run = task.latest_run = TaskRun(task, caller, turns if turns > 0 else task.turns, kind or task.default_return_type)
     node = current.get()
     if node is not None:
         run.session_id, run.above = session_of(node), cast("TaskRun | None", scope_of(node).task_run)
