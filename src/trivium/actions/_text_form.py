@@ -42,9 +42,11 @@ def blank_call(parameters: JSONSchema) -> str:
     return _blank({"properties": {"request": fields["request"], **fields}}, parameters.get("$defs", {}))
 
 
-def _blank(schema: JSONSchema, types: JSONSchema) -> str:
+def _blank(schema: JSONSchema | bool, types: JSONSchema) -> str:
     """Write the placeholder of a value; a type within itself is given by its name."""
     match schema:
+        case bool():  # a schema may be True or False in any place: all values, or none
+            return "<value>"
         case {"$ref": str(reference)}:
             name = reference.rpartition("/")[2]
             inner = {each: type_ for each, type_ in types.items() if each != name}
@@ -53,11 +55,13 @@ def _blank(schema: JSONSchema, types: JSONSchema) -> str:
             return json.dumps(value, ensure_ascii=False)
         case {"enum": [*values]}:
             return _of_type(schema, " | ".join(map(str, values)))
-        case {"anyOf": [first, *_]}:
+        case {"anyOf": [first, *_]} | {"oneOf": [first, *_]}:
             return _blank(first, types)
         case {"properties": fields}:
             inside = cast("dict[str, JSONSchema]", fields).items()
             return "{" + ", ".join(f"{json.dumps(name)}: {_blank(each, types)}" for name, each in inside) + "}"
+        case {"prefixItems": [*each]}:
+            return f"[{', '.join(_blank(one, types) for one in each)}]"
         case {"items": each}:
             return f"[{_blank(each, types)}]"
         case _:

@@ -75,8 +75,8 @@ async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
     Returns:
         The answer; text that begins with SYSTEM is the system's.
     """
-    run = run_of(agent)  # a question of a tool's own within the task is no turn of the user
-    usual = run.task.default_human_response if run is not None and run.human_tried else None
+    # A tool's own question within the task is no turn of the user.
+    usual = run.task.default_human_response if (run := run_of(agent)) and run.human_tried else None
     usual = agent.default_human_response if usual is None else usual
     if not (text := (await ask_user(agent, prompt, is_turn=True) if usual is None else usual).strip()):
         return None

@@ -130,8 +130,8 @@ def _is_in_words(run: TaskRun, answer: Message) -> bool:
         return run.last_responder is _USER and usual == (None, None) and text.lower() not in ("", *QUIT_WORDS)
     if run.pending_sender is not Entity.AGENT or answer.status is not StatusCode.FIXED_TURNS:
         return bool(text)
-    is_result = pending.parent is not None and bool(run.signs_of(pending.parent).calls)
-    return is_result and not (text.startswith("error:") or links_of(pending).get("repairs"))
+    is_fault = text.startswith("error:") or links_of(pending).get("repairs")
+    return bool(run.signs_of(pending.parent).calls) and not is_fault
 
 
 async def with_value(run: TaskRun, answer: Message) -> Message:
