@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -246,6 +246,14 @@ def test_the_description_says_how_a_call_is_written():
     assert "EXAMPLES" not in Plain.format_instructions()
 
 
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
 class Node(BaseModel):
     title: str
     below: list[Node]
@@ -264,6 +272,9 @@ class Node(BaseModel):
         (Place, '{"title": "<string>", "floor": 0}'),
         (Node, '{"title": "<string>", "below": [<Node>]}'),
         (Any, "<value>"),
+        (Annotated[list[int], Field(json_schema_extra={"items": True})], "[<value>]"),
+        (tuple[int, str], '[<integer>, "<string>"]'),
+        (Annotated[Cat | Dog, Field(discriminator="kind")], '{"kind": "cat"}'),
         (Plain, '{"request": "plain"}'),
     ],
 )

@@ -264,6 +264,12 @@ def test_the_description_says_how_to_write_it():
     assert "purpose>" not in received
 
 
+def test_a_call_in_another_form_is_answered_with_the_xml_form():
+    form = "<tool>\n  <request>run</request>\n"
+    with pytest.raises(ToolArgumentsError, match=f"that is no call of run: answer with nothing but {form}"):
+        Run.parse('TOOL: {"code": "a < b"}')
+
+
 def test_a_message_that_holds_itself_is_described():
     class Tree(XMLToolMessage):
         request: str = "tree"

@@ -10,7 +10,7 @@ import pytest
 import trivium as lr
 from trivium import ChatAgent, ChatAgentConfig, Entity, StatusCode, Task, TaskConfig
 from trivium.exceptions import ConfigurationError
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 from ._documented import Saying, content, history, saying, scripted
 
@@ -155,6 +155,18 @@ def test_a_default_answer_of_the_user_goes_through_the_agents_own_method(owner: 
     task.run("go")
     assert [str(each) for each in agent.message_history[3:4]] == ["system: be brief"]
     assert [each.content for each in heard] == ["be brief"]
+
+
+def test_a_question_of_a_tools_own_is_not_answered_by_the_tasks_default():
+    def delete() -> str:
+        """Delete all."""
+        answer = agent.user_response("Delete all?")
+        return "" if answer is None else str(answer.content)
+
+    agent = ChatAgent(ScriptedModel([call_tool("delete"), "fine"]), tools=[delete])
+    agent.ask_user = lambda _: "no"
+    Task(agent, default_human_response="y").run("go", turns=2)
+    assert [str(each.content) for each in agent.message_history][3:] == ["no", "fine"]
 
 
 @pytest.mark.shows("Task(interactive=True)", "Task.interactive", "Agent.interactive")

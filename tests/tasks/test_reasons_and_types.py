@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -179,7 +180,7 @@ def test_a_value_that_never_fits_is_an_error_with_the_last_text():
         ({"default_human_response": "go on"}, 2, "not done after 2 turns"),
         ({"interactive": False}, 2, "not done after 2 turns"),
     ],
-    ids=["the user quits", "the user's words", "the agent's guidance"],
+    ids=["the user quits", "the default response", "the agent's guidance"],
 )
 def test_what_is_no_answer_is_not_restated_as_a_value(options: dict[str, Any], turns: int, why: str):
     asked = agent("hm", '{"value": 99}')
@@ -187,6 +188,29 @@ def test_what_is_no_answer_is_not_restated_as_a_value(options: dict[str, Any], t
     with pytest.raises(AnswerFormatError, match=why):
         Task(asked, **options)[int].run("What is the square of 12?", turns=turns)
     assert asked.llm.requests[1:] == []
+
+
+@pytest.mark.parametrize(("said", "turns"), [("DONE forty-two", -1), ("forty-two", 2)])
+def test_what_a_user_answers_in_words_is_restated(said: str, turns: int):
+    asked = agent("how many?", '{"value": 42}')
+    asked.ask_user = lambda _: said
+    assert Task(asked)[int].run("go", turns=turns) == 42
+
+
+@pytest.mark.parametrize(("result", "value"), [("it is 21 degrees", 21), ("error: no such city", None)])
+def test_what_a_tool_answers_in_words_is_restated_but_not_its_error(result: str, value: int | None):
+    class Weather(ToolMessage):
+        request: str = "weather"
+        purpose: str = "To look at the sky."
+
+        def handle(self) -> str:
+            return result
+
+    asked = agent(call_tool("weather"), '{"value": 21}')
+    asked.enable_message(Weather)
+    with nullcontext() if value else pytest.raises(AnswerFormatError, match="not done after 2 turns"):
+        assert Task(asked, interactive=False)[int].run("go", turns=2) == value
+    assert len(asked.llm.requests) == (2 if value else 1)
 
 
 def test_what_a_model_says_in_its_last_turn_is_restated():

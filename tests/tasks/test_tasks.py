@@ -23,7 +23,7 @@ from trivium import (
     TaskConfig,
     ToolMessage,
 )
-from trivium.exceptions import InfiniteLoopError
+from trivium.exceptions import EmptyAnswerError, InfiniteLoopError
 from trivium.language_models import MockLM, MockLMConfig
 from trivium.schema import Role
 from trivium.tasks import DONE, NO_ANSWER, PASS
@@ -274,7 +274,9 @@ def test_done_if_no_response():
     assert (result.content, result.status) == ("go", StatusCode.DONE)
 
 
-@pytest.mark.parametrize(("said", "why"), [(" \n", "empty response"), ('""', ""), (" '' ", "")])
+@pytest.mark.parametrize(
+    ("said", "why"), [(" \n", "empty response"), ('""', 'empty text, ""'), (" '' ", "empty text, ''")]
+)
 @pytest.mark.parametrize("is_scripted", [True, False], ids=["ScriptedModel", "MockLM"])
 def test_an_empty_answer_of_a_model_is_no_response(is_scripted: bool, said: str, why: str):
     answers: list[Any] = [call_tool("note", text="a"), [said], [said]]
@@ -289,6 +291,22 @@ def test_an_empty_answer_of_a_model_is_no_response(is_scripted: bool, said: str,
     assert silence is not None
     assert silence.content == ""
     assert why in silence.why
+
+
+def test_an_empty_text_of_a_model_is_an_error_where_the_agent_itself_is_called():
+    with pytest.raises(EmptyAnswerError, match="gave an empty text"):
+        ChatAgent(ScriptedModel(['""']))("go")
+
+
+def test_the_empty_answer_of_another_agents_model_is_an_error_in_a_response():
+    class Asking(ChatAgent):
+        def forward(self, *message: Message, **kwargs: Any) -> Any:
+            return other(*message)
+
+    other = ChatAgent(ScriptedModel(["", "fine", ""]), name="Other")
+    with pytest.raises(EmptyAnswerError) as caught:
+        Asking(ScriptedModel([]), name="A").llm_response("go")
+    assert caught.value.agent_id == other.id
 
 
 def test_a_chat_agent_has_its_models_text_without_the_space_around_it():

@@ -151,6 +151,54 @@ def test_a_heading_may_name_a_tool_that_is_not_there():
     assert "there is no tool 'erase'" in str(agent.message_history[3].content)
 
 
+@pytest.mark.parametrize(
+    "text", ["TOOL: none needed. The answer is 4.", '{"name": "mark_it", "price": 4}', '{"properties": {"page": 1}}']
+)
+def test_the_word_or_a_tools_name_alone_is_an_answer(text: str):
+    assert Marker(text, **AS_TEXT).llm_response("go").tool_calls == ()  # pyright: ignore[reportOptionalMemberAccess]
+    agent = Marker(text, **AS_TEXT)
+    run(agent)
+    assert len(agent.llm.requests) == 1
+
+
+@pytest.mark.parametrize("text", ["TOOL: hammer - for nails", "TOOL: hammer", '{"mark": "q3"}'])
+def test_an_agent_without_a_tool_has_no_faulty_call(text: str):
+    agent = ChatAgent(ChatAgentConfig(llm=ScriptedModel([text]), **AS_TEXT))
+    assert agent("go").content == text
+
+
+class Remark(ToolMessage):
+    request: str = "remark"
+    purpose: str = "To add a <mark>."
+    mark: str = "q3"
+
+
+BARE = '{"mark": "q3"}'
+WANTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a type": ({}, {"default_return_type": Marked}),
+    "handle_llm_no_tool": ({"handle_llm_no_tool": "done"}, {}),
+    "single_round": ({}, {"single_round": True}),
+    "done_if_response": ({}, {"done_if_response": [Entity.LLM]}),
+}
+
+
+@pytest.mark.parametrize("case", WANTED)
+def test_json_with_a_tools_fields_is_an_answer_where_the_text_is_wanted(case: str):
+    config, options = WANTED[case]
+    agent = Marker(BARE, **AS_TEXT, **config)
+    result = Task(agent, interactive=False, **options).run("go", turns=-1 if "single_round" in options else 4)
+    assert (result if case == "a type" else str(result.content)) == (Marked(mark="q3") if case == "a type" else BARE)
+    assert len(agent.llm.requests) == 1
+
+
+def test_json_is_an_answer_outside_of_a_task_and_where_a_tool_needs_no_field():
+    assert Marker(BARE, **AS_TEXT).llm_response("go").content == BARE  # pyright: ignore[reportOptionalMemberAccess]
+    agent = ChatAgent(ChatAgentConfig(llm=ScriptedModel([BARE]), **AS_TEXT))
+    agent.enable_message(Remark)
+    Task(agent, interactive=False).run("go", turns=4)
+    assert len(agent.llm.requests) == 1
+
+
 def test_json_of_other_fields_or_of_the_type_that_is_asked_for_is_an_answer():
     for text in ('{"mark": "q3", "page": 1}', '{"page": 1}', "{}", '["q3"]', '"q3"', '"TOOL: mark_it"'):
         assert Marker(text, **AS_TEXT).llm_response("go").tool_calls == (), text  # pyright: ignore[reportOptionalMemberAccess]

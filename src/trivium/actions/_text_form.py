@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 FAULTY: Final = "TOOL: "
 """The beginning of the arguments of a call in another form: they are no JSON, so that they fit no tool."""
 
-_HEADING = re.compile(r"\s*TOOL:\s*([\w.-]*)")
+_HEADING = re.compile(r"TOOL:\s*([\w.-]+)(\s*(?:[({].*[)}])?\Z)?", re.DOTALL)
+_NAMING = frozenset(["request", "name", "tool"])
+_ARGUMENTS = frozenset(["arguments", "parameters", "args"])
 _REQUEST = re.compile(r"<request>\s*+(?:<!\[CDATA\[)?\s*+([\w.-]+)")
 _FRAME = re.compile(r"\A\s*(?:TOOL:)?\s*|</?tool_call>")
 _BROKEN = re.compile(r"""\s*+\[?\s*+\{.*?["']?request["']?\s*+:\s*+["']([\w.-]+)["']""", re.DOTALL)
@@ -40,9 +42,11 @@ def blank_call(parameters: JSONSchema) -> str:
     return _blank({"properties": {"request": fields["request"], **fields}}, parameters.get("$defs", {}))
 
 
-def _blank(schema: JSONSchema, types: JSONSchema) -> str:
+def _blank(schema: JSONSchema | bool, types: JSONSchema) -> str:
     """Write the placeholder of a value; a type within itself is given by its name."""
     match schema:
+        case bool():  # a schema may be True or False in any place: all values, or none
+            return "<value>"
         case {"$ref": str(reference)}:
             name = reference.rpartition("/")[2]
             inner = {each: type_ for each, type_ in types.items() if each != name}
@@ -51,11 +55,13 @@ def _blank(schema: JSONSchema, types: JSONSchema) -> str:
             return json.dumps(value, ensure_ascii=False)
         case {"enum": [*values]}:
             return _of_type(schema, " | ".join(map(str, values)))
-        case {"anyOf": [first, *_]}:
+        case {"anyOf": [first, *_]} | {"oneOf": [first, *_]}:
             return _blank(first, types)
         case {"properties": fields}:
             inside = cast("dict[str, JSONSchema]", fields).items()
             return "{" + ", ".join(f"{json.dumps(name)}: {_blank(each, types)}" for name, each in inside) + "}"
+        case {"prefixItems": [*each]}:
+            return f"[{', '.join(_blank(one, types) for one in each)}]"
         case {"items": each}:
             return f"[{_blank(each, types)}]"
         case _:
@@ -134,32 +140,43 @@ def _arguments(kind: Any, candidate: str) -> str:
     return json.dumps({name: value for name, value in values.items() if name != "request"}, ensure_ascii=False)
 
 
-def faulty_call(text: str, classes: Iterable[type[ToolMessage]]) -> tuple[ToolCall, ...]:
+def faulty_call(text: str, classes: Iterable[type[ToolMessage]], *, may_be_bare: bool) -> tuple[ToolCall, ...]:
     """Return the call that a model's whole text was meant as, if it is in another form; it fits no tool.
 
-    That is a text below the word TOOL, as of other frameworks, or one JSON object that names a tool otherwise than by
-    `request` or has the fields of one without it. To run it would be a guess: the model is told how it is written.
+    That is a text below the word TOOL and a name, as of other frameworks, or one JSON object that names a tool
+    otherwise than by `request` or has the fields of one without it. To run it would be a guess: the model is told how
+    it is written.
 
     Args:
         text: the text, which holds no call.
         classes: the tools that the model may call.
+        may_be_bare: whether JSON is a call though only its fields are a tool's; else that is an answer.
     """
-    heading, body = _HEADING.match(text), unfence(_FRAME.sub("", unfence(text)).strip())
+    whole, known = unfence(text).strip(), {each.name(): each for each in classes}
+    inside = _FRAME.sub("", whole)
+    body, heading = unfence(inside.strip()), _HEADING.match(whole)
     try:
         value: Any = jiter.from_json(body.encode("utf-8", "replace"))
     except ValueError:
         value = None
-    meant = [each.name() for each in classes if is_json_object(value) and _means(each, value)]
-    name = meant[0] if len(meant) == 1 else heading[1] if heading else ""
-    return (ToolCall("", name, f"{FAULTY}{body}"),) if name else ()
+    is_framed, meant = inside != whole, list[str]()
+    if is_json_object(value):
+        meant = [name for name, each in known.items() if _means(each, value, is_framed, may_be_bare)]
+    if len(meant) != 1:  # a sentence may begin with the word, but not with the word and the name of a tool
+        is_named = heading is not None and (heading[1] in known or heading[2] is not None)
+        meant = [heading[1]] if heading and is_named else []
+    return tuple(ToolCall("", name, f"{FAULTY}{body}") for name in meant)
 
 
-def _means(kind: type[ToolMessage], value: JSONSchema) -> bool:
-    """Return whether a JSON object names a tool, or has its fields."""
+def _means(kind: type[ToolMessage], value: JSONSchema, is_framed: bool, may_be_bare: bool) -> bool:
+    """Return whether a JSON object is meant as a call of a tool: by its name and a form of a call, or by its fields."""
     inner = value.get("properties")
     values: JSONSchema = inner if is_json_object(inner) else value
-    if kind.name() in (values.get("request"), values.get("name"), values.get("tool")):
-        return True
     fields = {name: field for name, field in kind.model_fields.items() if name not in ("request", *NOT_ARGUMENTS)}
+    others = values.keys() - fields.keys()
+    if kind.name() in (values.get("request"), values.get("name"), values.get("tool")):
+        is_form = not _ARGUMENTS.isdisjoint(others) and others <= _NAMING | _ARGUMENTS
+        return is_framed or values is inner or is_form or (may_be_bare and others <= _NAMING)
     required = {name for name, field in fields.items() if field.is_required()}
-    return bool(values) and required <= values.keys() <= fields.keys()
+    may_be_bare = may_be_bare and bool(required)  # else any of its fields alone would be a call
+    return (is_framed or may_be_bare) and bool(values) and not others and required <= values.keys()

@@ -273,20 +273,25 @@ class ToolMessage(OlderNames):
     def _format_text(cls) -> str:
         if cls._form is None:  # a system message may hold it in every request
             schema = cls.llm_function_schema(request=True).parameters
-            cls._form = f"JSON FORMAT: {blank_call(schema)}\nJSON SCHEMA: {json.dumps(schema, ensure_ascii=False)}"
+            cls._form = f"JSON FORMAT: {cls._blank()}\nJSON SCHEMA: {json.dumps(schema, ensure_ascii=False)}"
         examples = cls.usage_examples()
         lines = [f"TOOL: {cls.name()}", f"PURPOSE: {cls._purpose()}", cls._form]
         return "\n".join([*lines, *([f"EXAMPLES:\n{examples}"] if examples else [])]) + "\n"
 
+    @classmethod
+    def _blank(cls) -> str:
+        """The call with a placeholder for each value."""
+        return blank_call(cls.llm_function_schema(request=True).parameters)
+
     @staticmethod
     def group_format_instructions() -> str:
         """The text around the instructions of several tools, which replace `{format_instructions}`."""
-        return _group_text("{format_instructions}")
+        return group_text("its JSON object as above, with your values in place of those in <>")
 
-    @staticmethod
-    def json_group_instructions() -> str:
+    @classmethod
+    def json_group_instructions(cls) -> str:
         """`group_format_instructions` by its older name; the instructions replace `{json_instructions}`."""
-        return _group_text("{json_instructions}")
+        return cls.group_format_instructions().replace("{format_instructions}", "{json_instructions}")
 
     # ---- examples
     @classmethod
@@ -337,8 +342,7 @@ class ToolMessage(OlderNames):
         except ValueError as error:
             fault = f"the arguments of {cls.name()} do not fit: {error}"
             if isinstance(arguments, str) and arguments.startswith(FAULTY):
-                blank = blank_call(cls.llm_function_schema(request=True).parameters)
-                fault = f"that is no call of {cls.name()}: answer with nothing but {blank}, with your values"
+                fault = f"that is no call of {cls.name()}: answer with nothing but {cls._blank()}, with your values"
             raise ToolArgumentsError(fault, cls.name()) from None
         return cls._made_of(values, is_exact=isinstance(arguments, WrittenArguments))
 
@@ -461,12 +465,12 @@ def classes_by_name(
     return found
 
 
-def _group_text(tools: str) -> str:
+def group_text(call: str) -> str:
+    """Return the text around the instructions of several tools; `call` says what is written of a tool to call it."""
     return (
         "=== THE TOOLS THAT YOU MAY USE, AND HOW EACH IS CALLED ===\n\n"
-        f"{tools}\n\n"
-        "Where one of these tools helps, answer with nothing but its JSON object as above, with your values in place "
-        "of those in <>. Where none helps, answer in words.\n"
+        "{format_instructions}\n\n"
+        f"Where one of these tools helps, answer with nothing but {call}. Where none helps, answer in words.\n"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from trivium.actions._tool_message import ToolMessage
+from trivium.actions._tool_message import ToolMessage, group_text
 from trivium.actions._tool_schema import NOT_ARGUMENTS
 from trivium.actions._xml_text import find_elements, is_verbatim, read_element, shape_of, write_element
 from trivium.exceptions import XMLFormatError
@@ -95,16 +95,25 @@ class XMLToolMessage(ToolMessage):
     def _format_text(cls) -> str:
         exact = cls.find_verbatim_fields()
         examples = cls.usage_examples()
-        root = cls._get_root_element()
         lines = [
             f"TOOL: {cls.name()}",
             f"PURPOSE: {cls._purpose()}",
             "XML FORMAT, with your values in place of what stands in curly brackets:",
-            f"<{root}>\n{''.join(_form(cls, '  ', (), cls.name()))}</{root}>",
+            cls._blank(),
         ]
         if exact:
             lines.append(f"Write {', '.join(exact)} in CDATA, exactly as it is, with nothing escaped.")
         return "\n".join([*lines, *([f"EXAMPLES:\n{examples}"] if examples else [])]) + "\n"
+
+    @staticmethod
+    def group_format_instructions() -> str:
+        """The text around the instructions of several tools, some of which may be written as JSON."""
+        return group_text("its FORMAT as above, filled in with your values")
+
+    @classmethod
+    def _blank(cls) -> str:
+        root = cls._get_root_element()
+        return f"<{root}>\n{''.join(_form(cls, '  ', (), cls.name()))}</{root}>"
 
 
 def _verbatim(model: type[BaseModel], prefix: str, above: tuple[type, ...]) -> Iterator[str]:

@@ -26,7 +26,7 @@ from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import driver_neutral, emit, is_within, settle, sources_above, sync_method
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
-from trivium.llms.lowlevel import LongHistory, call_model
+from trivium.llms.lowlevel import LongHistory, asked_by, call_model
 from trivium.memory import Memory, MemoryChange, MemoryEvent, MemoryManager, MemoryOption
 from trivium.module import AsyncModule, Hooks, call_node, overridable
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
@@ -196,8 +196,8 @@ class Agent(AgentNames, Generic[T_co]):
         rounds = 0
         try:
             while rounds < self._max_rounds:
-                reply = await self._ask(model, history, extra)
-                answer = self._message(reply)
+                with asked_by(lambda: self.id):
+                    answer = self._message(reply := await self._ask(model, history, extra))
                 if not (calls := answer.__pydantic_extra__.get("tool_calls")) or not self._runs_itself(answer, calls):
                     try:
                         return await self._finish(answer, reply.text, faults)

@@ -16,7 +16,7 @@ from trivium.agents._parts import FormatOption, Model, choose_given, own_contain
 from trivium.agents._typed import T_co
 from trivium.commander import CallNode, current, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, sources_above, sync_method
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, EmptyAnswerError
 from trivium.llms import Reply
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
@@ -144,7 +144,9 @@ class ChatAgent(Agent[T_co]):
 
     def _message(self, reply: Reply) -> Message:
         text = reply.text.strip()
-        return super()._message(reply._replace(text="" if text in ("''", '""') else text))
+        if text in ("''", '""') and not (reply.tool_calls or self.answer_format):
+            raise EmptyAnswerError(f"the model {self.model.name} gave an empty text, {text}; ask again", text)
+        return super()._message(reply._replace(text=text))
 
     def _begins(self) -> bool:
         memory = self.current_memory()

@@ -10,8 +10,9 @@ from trivium.actions.lowlevel import faulty_call, guidance_of, refuse_twins
 from trivium.agents._calls import READERS, class_of, overrides, read_calls
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents._toolbox import Toolbox, tool_attribute
+from trivium.agents._user import run_of
 from trivium.agents.aggregator import Instruction
-from trivium.schema import ToolCall, ToolSpec
+from trivium.schema import NonToolAction, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from trivium.agents._agent import Agent
@@ -55,9 +56,16 @@ def calls_in_own_text(agent: Agent[Any], text: str) -> tuple[ToolCall, ...]:
     is_own, is_written = overrides(agent, *READERS), writes_calls_as_text(agent)
     calls = read_calls(agent, text, everywhere=everywhere) if everywhere or is_own or is_written else ()
     if is_written and not (calls or is_own or agent.answer_format):
-        return faulty_call(text, agent.toolbox.usable_classes)
-    is_told = agent.toolbox.usable or agent.executor.tools
-    return calls if is_told or all(class_of(agent, call.name) for call in calls) else ()
+        calls = faulty_call(text, agent.toolbox.usable_classes, may_be_bare=_may_try_again(agent))
+    is_told = agent.toolbox.usable or agent.executor.tools or all(class_of(agent, call.name) for call in calls)
+    return calls if is_told else ()
+
+
+def _may_try_again(agent: Agent[Any]) -> bool:
+    """Return whether the model reads an error about its text and answers again, and nobody wants the text itself."""
+    run, config = run_of(agent), agent.config
+    is_wanted = config is not None and config.handle_llm_no_tool == NonToolAction.DONE
+    return not is_wanted and bool(agent.toolbox.own if run is None else run.may_try_again())
 
 
 def specs_of(agent: Agent[Any]) -> tuple[ToolSpec, ...]:
@@ -77,10 +85,9 @@ def format_rules(box: Toolbox) -> str:
     if not classes:
         return "" if box.known else "You can ask questions in natural language."
     rules = "\n\n".join(each.format_instructions(tool=True) for each in classes)
-    names = ("group_format_instructions", "json_group_instructions")
-    own = next((getattr(each, name) for each in classes for name in names if name in vars(each)), None)
-    group: str = (own or ToolMessage.group_format_instructions)()
-    return group.format(format_instructions=rules, json_instructions=rules)
+    frames = [(each.group_format_instructions(), each.json_group_instructions()) for each in (ToolMessage, *classes)]
+    own = (text for texts in frames for text in texts if text not in frames[0])
+    return next(own, frames[0][0]).format(format_instructions=rules, json_instructions=rules)
 
 
 def tool_guidance(agent: Agent[Any]) -> str:

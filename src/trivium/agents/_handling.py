@@ -287,6 +287,8 @@ async def response_of(agent: AgentNames, turn: Coroutine[Any, Any, Message]) -> 
     try:
         return await turn
     except EmptyAnswerError as error:
+        if error.agent_id != agent.id:
+            raise
         silence, memory = Message(content="", sender=agent.name).replace(why=str(error)), agent.current_memory()
         if memory is not None:
             memory.add(silence)

@@ -57,6 +57,12 @@ async def _request_input(ask: AskUser, prompt: str) -> object:
         return await journal.perform(place, prompt, partial(invoke, ask, prompt), "read")
 
 
+def run_of(agent: AgentNames) -> Any:
+    """Return the run of the agent's task within which this code runs; None where it is in none."""
+    run: Any = None if (node := current.get()) is None else scope_of(node).task_run
+    return None if run is None or run.task.agent is not agent else run
+
+
 async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
     """Return what the agent's user says in a turn of theirs, or the default response; None for nothing.
 
@@ -69,8 +75,8 @@ async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
     Returns:
         The answer; text that begins with SYSTEM is the system's.
     """
-    run: Any = None if (node := current.get()) is None else scope_of(node).task_run
-    usual = None if run is None or run.task.agent is not agent else run.task.default_human_response
+    # A tool's own question within the task is no turn of the user.
+    usual = run.task.default_human_response if (run := run_of(agent)) and run.human_tried else None
     usual = agent.default_human_response if usual is None else usual
     if not (text := (await ask_user(agent, prompt, is_turn=True) if usual is None else usual).strip()):
         return None

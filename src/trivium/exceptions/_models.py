@@ -125,4 +125,9 @@ class MalformedAnswerError(ProviderError):
 
 
 class EmptyAnswerError(MalformedAnswerError):
-    """A model came to its end without a text or a call; in a `ChatAgent`'s `llm_response` that is no response."""
+    """A model came to its end without a text or a call; in a `ChatAgent`'s `llm_response` that is no response.
+
+    `agent_id` is the id of the agent whose model it is, "" where a model was asked without an agent.
+    """
+
+    agent_id = ""

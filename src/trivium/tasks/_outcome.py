@@ -20,7 +20,7 @@ from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import is_tainted, link, linked, links_of
 from trivium.tasks._responders import responders_of
 from trivium.tasks._run import TaskRun
-from trivium.tasks._signals import without_done
+from trivium.tasks._signals import QUIT_WORDS, without_done
 
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
@@ -113,29 +113,38 @@ def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
     return answer
 
 
-def end_limited_run(run: TaskRun, error: LimitExceededError, kind: Any) -> Message:
+def end_limited_run(run: TaskRun, error: LimitExceededError) -> Message:
     """Return the answer of a run that reached a limit; what was said last is no value of the type."""
     run.why = str(error)
     answer = end_run(run, _BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS))
-    if wanted_type(run.task, kind) is None:
+    if wanted_type(run.task, run.kind) is None:
         return answer
     return answer.replace(output=AnswerFormatError(run.why, str(answer.content or "")))
 
 
-async def with_value(run: TaskRun, answer: Message, kind: Any) -> Message:
+def _is_in_words(run: TaskRun, answer: Message) -> bool:
+    """Return whether the result may state a value: no word that quits, no error, nothing that a model is told."""
+    text, pending = "" if answer.content is None else str(answer.content).strip(), run.pending_message or Message()
+    if run.pending_sender is _USER:  # else it is the question, or a default response, which answers nothing
+        usual = (run.task.default_human_response, run.task.agent.default_human_response)
+        return run.last_responder is _USER and usual == (None, None) and text.lower() not in ("", *QUIT_WORDS)
+    if run.pending_sender is not Entity.AGENT or answer.status is not StatusCode.FIXED_TURNS:
+        return bool(text)
+    is_fault = text.startswith("error:") or links_of(pending).get("repairs")
+    return bool(run.signs_of(pending.parent).calls) and not is_fault
+
+
+async def with_value(run: TaskRun, answer: Message) -> Message:
     """Return the answer of a run with its value of a type as `output`; the agent's model is requested to state it.
 
-    It belongs to the run: to its session, its limits and its events. What the user said last is no answer to restate,
-    nor, where the turns were used up, is what the agent said: an error, or what it tells the model to do.
+    It belongs to the run: to its session, its limits and its events.
 
     Raises:
         AnswerFormatError: the model's answers do not fit the type.
     """
-    agent, status = run.task.agent, answer.status
-    silent = (_USER, Entity.AGENT) if status is StatusCode.FIXED_TURNS else (_USER,)
-    if kind in (None, Message) or status in NO_RESULT or answer.content is None or run.pending_sender in silent:
-        return answer
-    if agent.has_model() and not list(values_in(answer, kind, agent)):
+    agent, kind = run.task.agent, run.kind
+    is_wanted = kind not in (None, Message) and answer.status not in NO_RESULT and _is_in_words(run, answer)
+    if is_wanted and agent.has_model() and not list(values_in(answer, kind, agent)):
         stated = await invoke(agent[kind].llm_response, f"State this answer in the required form: {answer.content}")
         for value in list(values_in(stated or Message(), kind, agent))[:1]:
             cast("dict[str, Any]", answer.__pydantic_extra__)["output"] = value

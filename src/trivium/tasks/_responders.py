@@ -134,13 +134,12 @@ class UserResponder(EntityResponder):
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the answer of the user, which may be the default response of the task."""
-        if (node := current.get()) is None or scope_of(node).task_run is not run:
-            with step("user") as node:  # a step by hand: the agent finds its task by the scope of its call
-                change_scope(node, task_run=run)
-                return await super().respond(run, turns)
-        if not agents.overrides(run.task.agent, "user_response", "user_response_async"):
+        run.human_tried, node = True, current.get()
+        is_by_hand = node is None or scope_of(node).task_run is not run
+        if not (is_by_hand or agents.overrides(run.task.agent, "user_response", "user_response_async")):
             return await super().respond(run, turns)
         with step("user") as node:  # as for each input that the built-in method asks for
+            change_scope(node, task_run=run)  # the agent finds its task by the scope of its call
             answer = await super().respond(run, turns)
             if answer is not None:
                 emit(node, UserInputEvent, str(answer.content if isinstance(answer, Message) else answer))

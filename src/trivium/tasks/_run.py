@@ -41,12 +41,14 @@ class TaskRun:
         task: the task that runs.
         caller: the task that called it.
         turns: the most steps; -1: no limit.
+        kind: the type that the call, or else the task, asks for; None or `Message` for any message.
         above: the run that encloses this one, whether or not it is the caller's.
     """
 
     task: Task[Any]
     caller: Task[Any] | None = None
     turns: int = -1
+    kind: Any = None
     above: TaskRun | None = None
     pending_message: Message | None = None
     pending_sender: Responder = Entity.USER
@@ -96,6 +98,11 @@ class TaskRun:
                 return signs
         self.signs = signs = read_signs(message, self.task.agent, self.task.config)
         return signs
+
+    def may_try_again(self) -> bool:
+        """Return whether the model reads an error about its text and answers again; the text itself is not wanted."""
+        is_typed, is_last = self.kind not in (None, Message), 0 < self.turns <= self.steps + 1
+        return not (is_typed or is_last or _LLM.value in self.task.done_if_response)
 
     # ---- its beginning and end
     def receive(self, given: Message | str | None) -> Message | None:
@@ -358,9 +365,8 @@ class TaskRun:
     def last_error(self) -> str:
         """Return the agent's latest error message, as the rest of a sentence; "" if there is none."""
         for message in reversed((*self.recent, self.pending_message or Message())):
-            content = message.content
-            if message.entity is _AGENT and isinstance(content, str) and content.startswith("error:"):
-                return f"; the agent's last response was {content!r}"
+            if message.entity is _AGENT and isinstance(text := message.content, str) and text.startswith("error:"):
+                return f"; the agent's last response was {text!r}"
         return ""
 
 
@@ -369,14 +375,13 @@ def is_done_tool_alone(tool: Any) -> bool:
     return isinstance(tool, AgentDoneTool | DoneTool) and not isinstance(tool, FinalResultTool)
 
 
-def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1) -> TaskRun:
+def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1, kind: Any = None) -> TaskRun:
     """Begin a run of a task: the code of the present call, and all code below it, belongs to that run from now on."""
     known = *task.responders, *task.non_human_responders
     for name in (*task.done_if_response, *task.done_if_no_response):
         check_name(name, [name_of(each) for each in known], "no responder of the task is called")
-    run = task.latest_run = TaskRun(task, caller, turns if turns > 0 else task.turns)
-    node = current.get()
-    if node is not None:
+    run = task.latest_run = TaskRun(task, caller, turns if turns > 0 else task.turns, kind or task.default_return_type)
+    if (node := current.get()) is not None:
         run.session_id, run.above = session_of(node), cast("TaskRun | None", scope_of(node).task_run)
         change_scope(node, task_run=run)
     return run
@@ -384,8 +389,7 @@ def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1)
 
 def run_of(task: Task[Any]) -> TaskRun:
     """Return the run of a task whose code runs here; outside of its runs, the latest."""
-    node = current.get()
-    run = None if node is None else cast("TaskRun | None", scope_of(node).task_run)
+    run = None if (node := current.get()) is None else cast("TaskRun | None", scope_of(node).task_run)
     while run is not None and run.task is not task:
         run = run.above
     return run or task.latest_run

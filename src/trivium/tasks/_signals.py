@@ -17,7 +17,7 @@ from trivium.schema.signals import DONE, NO_ANSWER, PASS, SEND_TO, USER_QUIT_STR
 from trivium.tasks._config import TaskConfig
 
 _USER = Entity.USER  # a member is slow to look up
-_USER_QUIT: Final = frozenset(word.lower() for word in USER_QUIT_STRINGS)
+QUIT_WORDS: Final = frozenset(word.lower() for word in USER_QUIT_STRINGS)
 _DONE = re.compile(r"(?<!\w)DONE(?!\w):?")
 _SEND = re.compile(r"__SEND__:([\w-]+)[:,.;]?")
 _PASS_ON = re.compile(r"__PASS__:([\w-]+)")
@@ -77,7 +77,7 @@ def read_signs(message: Message, agent: Agent, config: TaskConfig) -> Signs:
         says_done,
         ends,
         PASS in text and is_steering and parse_route(message, agent=agent).passes,
-        entity is _USER and (ends or says_done or str(content).strip().lower() in _USER_QUIT),
+        entity is _USER and (ends or says_done or str(content).strip().lower() in QUIT_WORDS),
         calls_in(agent, message) if "origin" in extra else (),
     )
 

@@ -359,18 +359,17 @@ class Task(Module, RunAttributes, Generic[T]):
         restarts = self.restart if caller is None else self.config_sub_task.restart_as_subtask
         if restarts and allow_restart:
             self.reset_all_sub_tasks()
-        run = begin_run(self, caller, turns)
+        run = begin_run(self, caller, turns, return_type)
         run.max_cost, run.max_tokens = spent
         (self.init if "init" in run.own else run.receive)(given)
-        kind = return_type or self.default_return_type
         try:
             status = await run.run_steps()
         except LimitExceededError as error:
             if caller is not None:
                 raise  # the limit is the whole run's: the root answers for it
-            answer = ends.end_limited_run(run, error, kind)
+            answer = ends.end_limited_run(run, error)
         else:
-            answer = await ends.with_value(run, ends.end_run(run, status), kind)
+            answer = await ends.with_value(run, ends.end_run(run, status))
         if self.erase_substeps:
             run.erase_substeps()
         return answer
