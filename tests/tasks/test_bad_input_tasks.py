@@ -459,13 +459,6 @@ def test_a_task_is_never_below_itself():
         alone.run("hello")
 
 
-def test_a_task_may_be_a_tool_below_itself():
-    task, boss = Task(scripted("x"), name="Task"), scripted("y", name="boss")
-    boss.executor.add(task)
-    task.add_sub_task(below := Task(boss, name="Below"))
-    assert task.sub_tasks == [below]
-
-
 def test_two_sub_tasks_of_one_name_are_told():
     task, same = Task(scripted("x"), name="Above"), [Task(scripted("x"), name="Same") for _ in range(3)]
     with pytest.warns(UserWarning, match="two sub-tasks of Above are called Same: what is for Same reaches the first"):
