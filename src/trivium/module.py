@@ -46,7 +46,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ArgumentTypeError, StateError
 from trivium.hooks import Hook, RemovableHandle, as_returned, hook_of
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
-from trivium.memory.lowlevel import forget_in, warn_caller, warn_of_left_out, warn_of_other_names
+from trivium.memory.lowlevel import warn_caller, warn_of_left_out, warn_of_other_names
 from trivium.policies import NOTHING, Sources
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import attribute, check_content, check_name, checked, copy_message, keywords_of, message_of
@@ -121,7 +121,7 @@ class Module:
     _hooks: dict[int, Hook] | None = None
     _keywords: ClassVar[frozenset[str] | None] = frozenset()  # those of its forward; None: any
     _is_plain: ClassVar[bool] = True  # whether a call in plain code gives the answer, and no coroutine or generator
-    _holds_tools: ClassVar[bool] = False  # its children are tools: not shown, and maybe newer than a saved state
+    _in_repr: ClassVar[bool] = True  # whether it is shown in the tree of the module that holds it
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -350,37 +350,38 @@ class Module:
         """The modules that stand on this one as attributes, in the order in which they were set."""
         return ((name, value) for name, value in list(vars(self).items()) if isinstance(value, Module))
 
-    def named_modules(self, prefix: str = "", *, tools: bool = True) -> Iterator[tuple[str, Module]]:
-        """This module and all below, depth first, by attribute path; one that holds itself is not entered again.
+    def named_tools(self) -> Iterator[tuple[str, Module]]:
+        """The agents, tasks and other modules that are tools here, by name; only executors have any."""
+        return iter(())
 
-        Modules that are tools are among them, unless `tools` is False. Each of these is named once, and not if it is
-        named anyway, since agents that are tools of each other have countless paths.
+    def named_parts(self, prefix: str = "", known: frozenset[int] = frozenset()) -> Iterator[tuple[str, Module]]:
+        """This module and all below but tools, depth first, by attribute path; none is entered within itself.
+
+        Args:
+            prefix: the path of this module.
+            known: the ids of modules that are left out.
         """
-        found, known = list[tuple[str, Module]](), set[int]()
-        waiting: list[tuple[str, Module, frozenset[int]]] = [(prefix, self, frozenset())]
-        while waiting:
-            path, module, above = waiting.pop()
-            if id(module) not in above:
-                found.append((path, module))
-                above |= {id(module)}
-                for name, child in reversed(list(module.named_children())):
-                    if not module._holds_tools or (tools and id(child) not in known):
-                        waiting.append((f"{path}.{name}" if path else name, child, above))
-                        known.add(id(child))
+        if id(self) not in known:
+            yield prefix, self
+            for name, each in list(self.named_children()):
+                yield from each.named_parts(f"{prefix}.{name}".removeprefix("."), known | {id(self)})
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """The same and then the tools below, each once: agents that are tools of each other have countless paths."""
+        found = list(self.named_parts(prefix))
+        for path, module in found:  # it grows
+            for name, tool in module.named_tools():
+                found += tool.named_parts(f"{path}.{name}".removeprefix("."), frozenset(id(each) for _, each in found))
         return iter(found)
 
     def current_memory(self) -> Memory | None:
         """Return the memory of the session whose call runs here; None if the session has no messages."""
         return self._memory.get(this_session()) if self._memory else None
 
-    def _memories(self, *, tools: bool = True) -> Iterator[tuple[str, MemoryManager]]:
-        modules = self.named_modules(tools=tools)
-        return ((f"{path}.memory".removeprefix("."), each.memory) for path, each in modules if each.memory is not None)
-
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """Return the memories of this module and all below for a session, by attribute path."""
         warn_of_left_out([module for _, module in self.named_modules()])
-        found = ((key, manager.get(session_id)) for key, manager in self._memories())
+        found = ((key, manager.get(session_id)) for key, manager in _memories(self.named_modules()))
         return {key: memory.save() if memory is not None else [] for key, memory in found}
 
     @checked
@@ -391,8 +392,8 @@ class Module:
             StateError: a memory of this module has no entry in `state`; nothing is loaded.
             ValueError: an entry is no message; nothing is loaded.
         """
-        memories = dict(self._memories())
-        if missing := [key for key, _ in self._memories(tools=False) if key not in state]:
+        memories = dict(_memories(self.named_modules()))
+        if missing := [key for key, _ in _memories(self.named_parts()) if key in memories and key not in state]:
             raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")
         if extra := [key for key in state if key not in memories]:
             warn_caller(f"the saved state has more than this module: {', '.join(extra)}")
@@ -412,7 +413,8 @@ class Module:
         modules = dict(self.named_modules()) if keypath or recursive else {"": self}
         if keypath is not None and keypath not in modules:
             raise StateError(f"there is no module at '{keypath}'; there are {', '.join(filter(None, modules))}")
-        forget_in(modules.items() if recursive else [("", modules[keypath or ""])], session_id)
+        for _, manager in _memories(modules.items() if recursive else [("", modules[keypath or ""])]):
+            manager.reset(session_id)
 
     def extra_repr(self) -> str:
         """Return the first line of `repr`."""
@@ -420,8 +422,8 @@ class Module:
 
     @recursive_repr()
     def __repr__(self) -> str:
-        shown = ((name, child) for name, child in self.named_children() if not child._holds_tools)
-        children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in shown]
+        shown = [f"  ({name}): {each!r}" for name, each in self.named_children() if each._in_repr]
+        children = [each.replace("\n", "\n  ") for each in shown]
         inner = "\n".join(["(", *children, ")"]) if children else ""
         own = self.extra_repr()
         return f"{type(self).__name__}{f'({own})' if own or not inner else ''}{inner}"
@@ -478,6 +480,10 @@ class AsyncModule(Module):
         def __init_subclass__(cls, **kwargs: Any) -> None:
             super().__init_subclass__(**kwargs)
             cls.__call__ = cls.acall
+
+
+def _memories(modules: Iterable[tuple[str, Module]]) -> Iterator[tuple[str, MemoryManager]]:
+    return ((f"{path}.memory".removeprefix("."), each.memory) for path, each in modules if each.memory is not None)
 
 
 def _with_sources(read: Sources, message: Message) -> Message:

@@ -153,6 +153,20 @@ def test_what_an_agent_remembers_that_is_a_tool_is_restored(place: Place):
         assert len(clerk.memory.get_memory("ada")) == 4
 
 
+def test_a_run_whose_tool_has_a_memory_in_a_record_of_its_own_goes_on(place: Place):
+    helper, other = Agent(Echo(), name="helper"), Agent(Echo(), name="helper")
+    answers = [call_tool("helper", message="1"), "First.", call_tool("helper", message="2"), RuntimeError("dead")]
+    outer = Agent(ScriptedModel(answers), tools=[helper], name="outer")
+    with place.journal() as journal:
+        with patch.object(Module, "named_modules", Module.named_parts):  # as it was recorded by earlier versions
+            outer("Begin.", session_id="ada", run_id="one", journal=journal)
+            with pytest.raises(RuntimeError, match="dead"):
+                outer("Go on.", session_id="ada", run_id="two", journal=journal)
+        later = Agent(ScriptedModel(["Second."]), tools=[other], name="outer")
+        assert later("Go on.", session_id="ada", run_id="two", journal=journal).content == "Second."
+    assert [each.content for each in other.memory.get_memory("ada")] == ["1", "You said: 1", "2", "You said: 2"]
+
+
 @pytest.mark.parametrize("is_below", [False, True])
 def test_a_run_that_is_resumed_takes_no_later_turn_away_in_this_process(place: Place, is_below: bool):
     journal, model = place.journal(), Echo()

@@ -64,6 +64,18 @@ def test_the_latest_messages(said: list[str], own: int | None, asked: int | None
     assert len(memory) == len(said)
 
 
+def test_whole_numbers_of_other_classes_are_numbers():
+    class Whole:
+        """A whole number, as numpy has them."""
+
+        def __index__(self) -> int:
+            return 2
+
+    asked: Any = Whole()
+    assert contents(memory_of(*"abc", recent_n=asked).get_memory()) == ["b", "c"]
+    assert contents(memory_of(*"abc").get_memory(asked)) == ["b", "c"]
+
+
 @pytest.mark.parametrize(("asked", "shown"), [(1, "d"), (2, "bcd"), (3, "bcd"), (4, "abcd"), (0, "abcd"), (9, "abcd")])
 def test_a_result_among_the_latest_brings_its_call_along(asked: int, shown: str):
     calls = [ToolCall(f"call_{at}", "f", "{}") for at in range(2)]

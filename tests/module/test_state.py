@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from commander._helpers import add, calling
 from trivium import Agent, AsyncAgent, ChatAgent, Entity, Message, Module, Task
+from trivium.agents import AgentForInternLM, ReAct, Sequential
 from trivium.exceptions import StateError
 from trivium.llms import Request
 from trivium.memory import MemoryManager
@@ -70,7 +72,8 @@ def test_the_keys_are_the_paths():
     tree = Branch({"a": Branch({"x": Branch({}, True)}, False), "b": Agent(ScriptedModel(["ok"]))}, True)
     assert list(tree.state_dict()) == ["memory", "a.x.memory", "b.memory"]
     assert tree.state_dict("unknown") == {"memory": [], "a.x.memory": [], "b.memory": []}
-    assert [manager.memory_map for _, manager in tree._memories()] == [{}, {}, {}], "looking opens no session"
+    managers = [each.memory for _, each in tree.named_modules() if each.memory is not None]
+    assert [each.memory_map for each in managers] == [{}, {}, {}], "looking opens no session"
 
 
 def test_a_saved_message_has_the_seven_fields():
@@ -207,6 +210,38 @@ def test_a_tool_that_the_state_has_at_another_place_remembers_that():
     assert [each.content for each in clerk.memory.get_memory()] == ["hi"]
 
 
+def test_what_stands_on_an_executor_is_part_of_it_beside_its_tools():
+    manager, _ = _manager()
+    judge = Agent(ScriptedModel(["ok"]), name="judge")
+    vars(manager.executor)["judge"] = judge
+    judge("hi")
+    names = ["", "executor", "executor.judge", "executor.judge.executor"]
+    assert [name for name, _ in manager.named_parts()] == names
+    assert [name for name, _ in manager.named_modules()][:4] == names
+    assert len(manager.state_dict()["executor.judge.memory"]) == 2
+    assert "(judge): Agent" in repr(manager.executor)
+    manager.reset(recursive=True)
+    assert judge.memory.get() is None
+
+
+def test_a_tool_that_is_named_as_an_attribute_is_named_by_no_other_path():
+    manager, clerk = _manager()
+    tree = Branch({"manager": manager, "clerk": clerk}, False)
+    assert [name for name, each in tree.named_modules() if each is clerk] == ["clerk"]
+
+
+def test_a_class_with_an_older_walk_over_its_modules_has_a_state():
+    class Older(Agent):
+        def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+            return super().named_modules(prefix)
+
+    agent = Older(ScriptedModel(["ok"]), name="older")
+    agent("hi")
+    other = Older(name="older")
+    other.load_state_dict(agent.state_dict())
+    assert len(other.memory.get_memory()) == 2
+
+
 def test_agents_that_are_tools_of_each_other_are_named_once():
     agents = [Agent(ScriptedModel(["ok"]), name=f"a{number}") for number in range(12)]
     for each in agents:
@@ -260,6 +295,7 @@ def test_an_agent_of_another_name_is_warned_of():
     [
         [Message(content="hi"), Message(content="2", sender="add", tool_call_id="1")],
         [Message(content="hi", sender="colleague")],
+        [Message(content="hi", sender="colleague"), Message(content="Are you there?", sender="colleague")],
         [Message(content="hi", sender="colleague"), Message(content="hello", sender="bob")],
         [Message(content="hi"), Message(content="hello", sender="colleague", entity=Entity.LLM)],
     ],
@@ -268,6 +304,31 @@ def test_what_others_say_to_an_agent_is_not_warned_of(said: list[Message]):
     agent = Agent(name="bob")
     agent.load_state_dict({"memory": [each.model_dump() for each in said]})
     assert len(agent.memory.get_memory()) == len(said)
+
+
+class Quoting(Agent):
+    """An agent that gives another's answer."""
+
+    def forward(self, *message: Message, **kwargs: Any) -> Any:
+        return Message(content="quoted", sender="author")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Sequential(Agent(ScriptedModel(["1", "2"]), name="p"), Agent(ScriptedModel(["3", "4"]), name="q")),
+        lambda: ReAct(ScriptedModel([*['{"thought_process": "", "conclusion": "4"}'] * 2]), [add]),
+        lambda: AgentForInternLM(ScriptedModel(["1", "2"]), [add]),
+        lambda: Quoting(memory=True),
+    ],
+    ids=["Sequential", "ReAct", "AgentForInternLM", "its own forward"],
+)
+def test_a_module_that_reads_none_of_its_memory_is_not_warned_of(make: Callable[[], Module]):
+    module, other = make(), make()
+    module("hi")
+    module("hi")
+    other.load_state_dict(module.state_dict())
+    assert other.state_dict() == module.state_dict()
 
 
 @pytest.mark.parametrize("bad", [{"memory": 5}, {"memory": [{"contnet": 1}]}, {"memory": [3]}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Hashable
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ from trivium import ChatAgent, ChatDocument, Entity, StatusCode, Task, TaskConfi
 from trivium.agent.task import Responder
 from trivium.exceptions import UnknownResponderError
 from trivium.schema import ChatDocMetaData
+from trivium.testing import ScriptedModel
 
 from ._documented import Saying, content, document, history, saying, scripted
 
@@ -378,6 +380,26 @@ def test_a_reset_reaches_all_tasks_below_and_calls_a_users_hook():
     assert calls == ["A", "B", "C"]
     tasks[0].agent.clear_dialog()
     assert tasks[0].agent.dialog == []
+
+
+def test_a_reset_of_an_agents_own_is_called():
+    class Counting(ChatAgent):
+        """An agent with state of its own."""
+
+        resets = 0
+
+        def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False) -> None:
+            self.resets += 1
+            super().reset(session_id, keypath, recursive)
+
+    agent = Counting(ScriptedModel(["x"]), name="Sub")
+    task, sub = Task(scripted("go", "DONE"), interactive=False), Task(agent, interactive=False, single_round=True)
+    task.add_sub_task(sub)
+    task.run("hi", turns=4)
+    before = agent.resets
+    task.reset_all_sub_tasks()
+    assert (before, agent.resets) == (1, 2)
+    assert agent.memory.get() is None
 
 
 @pytest.mark.shows("Task.clone", "Task.clone(i)", "ChatAgent.clone", "weak point 7")

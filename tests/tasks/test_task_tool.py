@@ -161,3 +161,10 @@ def test_an_agent_whose_calls_are_text_gets_a_worker_of_this_kind():
     boss = ChatAgent(ChatAgentConfig(llm=MockLMConfig(response_fn=model), use_tools=True))
     boss.enable_message([TaskTool, Square])
     assert "9" in Task(boss, interactive=False).run("go").content  # type: ignore[union-attr]  # pyright: ignore
+
+
+def test_a_task_may_be_a_tool_of_an_agent_below_it():
+    task = Task(ChatAgent(ScriptedModel(["x"])), name="Task", interactive=False)
+    below = Task(ChatAgent(ScriptedModel(["y"]), tools=[task]), name="Below")
+    task.add_sub_task(below)
+    assert task.sub_tasks == [below]

@@ -79,7 +79,7 @@ class ActionExecutor(Module):
         '3'
     """
 
-    _holds_tools = True
+    _in_repr = False
     invalid_action: BaseAction = InvalidAction()
     no_action: BaseAction = NoAction()
     finish_action: BaseAction = FinishAction()
@@ -190,7 +190,7 @@ class ActionExecutor(Module):
         """The names of the actions."""
         return list(self.actions)
 
-    def named_children(self) -> Iterator[tuple[str, Module]]:
+    def named_tools(self) -> Iterator[tuple[str, Module]]:
         """The agents, tasks and other modules that are tools, by name."""
         found = ((name, mark_of(tool.call, "module")) for name, tool in self.tools.items())
         return ((name, module) for name, module in found if isinstance(module, Module))

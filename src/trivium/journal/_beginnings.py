@@ -76,14 +76,15 @@ class Beginnings:
             node: the node of the call.
             body: what it began with.
             module: the module that is called.
-            is_new: it is the first call of the module, which is to remember what it did then.
+            is_new: it is the first call of the module, which is to remember what it did then. So is one that has
+                a memory in its record: earlier versions did not record what tools remember with their agent.
 
         Raises:
             AgentChangedError: it began under a policy of a class of its own, and none of that class is given.
         """
         if '"policies"' in body:
             self._hold_policies(node, json.loads(body).get("policies", ()), module)
-        if module is not None and is_new:
+        if module is not None and (is_new or ('"state"' in body and "state" in json.loads(body))):
             self._memories.rewind(module, node.session_id, body)
 
     def _hold_policies(self, node: CallNode, digests: Sequence[str], module: HasState | None) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
+from operator import index
+from typing import Any, Final, Literal, NoReturn, SupportsIndex, TypeAlias, cast
 
 from trivium.commander.lowlevel import SessionLocks, current_node, emit, scope_of, sources_above
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, MissingEntryError
@@ -25,12 +26,14 @@ def _refuse(messages: Messages, *_: object, **__: object) -> NoReturn:
 
 
 def _check_recent(recent_n: object, least: int) -> int | None:
-    if recent_n is not None and (not isinstance(recent_n, int) or isinstance(recent_n, bool)):
+    if recent_n is None:
+        return None
+    if not isinstance(recent_n, SupportsIndex) or isinstance(recent_n, bool):
         kind = type(recent_n).__name__
         raise ArgumentTypeError(f"a memory takes a whole number or None as recent_n, not {kind}", "recent_n")
-    if recent_n is not None and recent_n < least:
-        raise ConfigurationError(f"recent_n is a whole number, {least} or more, or None, not {recent_n}")
-    return recent_n
+    if (number := index(recent_n)) < least:
+        raise ConfigurationError(f"recent_n is a whole number, {least} or more, or None, not {number}")
+    return number
 
 
 class Messages(list[Message]):

@@ -1,13 +1,10 @@
-"""The memories of several modules: they forget together, and warn of what a state leaves out or has otherwise.
-
-Warnings are given at the line of the program that called trivium, however deep below it.
-"""
+"""Warnings at the line of the program that called trivium, however deep below it they are given."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import currentframe
-from itertools import islice
+from itertools import islice, pairwise
 from traceback import walk_stack
 from typing import Final, Protocol, cast, runtime_checkable
 from warnings import warn
@@ -29,11 +26,13 @@ class _Remembers(Protocol):
     memory: object
 
 
-def forget_in(modules: Iterable[tuple[str, object]], session_id: Hashable) -> None:
-    """Forget a session in each of these modules that remembers."""
-    for _, each in modules:
-        if isinstance(each, _Remembers) and isinstance(each.memory, MemoryManager):
-            each.memory.reset(session_id)
+@runtime_checkable
+class _Reads(Protocol):
+    """An agent: its model reads what it remembers, unless its class has a `forward` of its own."""
+
+    name: str
+    llm: object
+    overridden: frozenset[str]
 
 
 def warn_of_left_out(modules: Sequence[object]) -> None:
@@ -47,16 +46,19 @@ def warn_of_left_out(modules: Sequence[object]) -> None:
 
 
 def warn_of_other_names(modules: Iterable[tuple[str, object]], loaded: Mapping[str, Sequence[Message]]) -> None:
-    """Warn of modules that read what they said under another name as the words of a user.
+    """Warn of agents whose model reads what they said under another name as the words of a user.
 
     Args:
         modules: the modules, by attribute path.
         loaded: the messages that are loaded, by the path of each memory.
     """
     for path, module in modules:
-        said = loaded.get(f"{path}.memory".removeprefix("."), ())[1:]  # the first one is somebody's question
+        found = loaded.get(f"{path}.memory".removeprefix("."), ())
+        said = [each for before, each in pairwise(found) if each.sender != before.sender]  # else it answers nobody
         senders = {each.sender for each in said if each.entity is None and each.tool_call_id is None} - {_USER}
-        if senders and isinstance(module, _Remembers) and module.name not in senders:
+        if not isinstance(module, _Reads) or "forward" in module.overridden:
+            continue
+        if senders and all(each.sender != module.name for each in found):
             names = ", ".join(map(repr, sorted(senders)))
             warn_caller(
                 f"{module.name!r} reads what {names} said as words of a user: load it into an agent of that name"

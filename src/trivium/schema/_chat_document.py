@@ -45,8 +45,9 @@ class Links(TypedDict, total=False):
     repairs: int
     """How often in a row, up to this message, a model was told that its answer or one of its calls does not fit."""
     misfits: frozenset[ToolCall]
-    deleted: bool
     """The calls in the text of a model that fit no tool of its agent: the others in it do not run."""
+    deleted: bool
+    """True of a message that was deleted by its id, which does not find it again."""
     handled: tuple[object, object, str, tuple[Any, ...]]
     """The toolbox, config and name of an agent, and what of the message it handles."""
     made: datetime

@@ -251,7 +251,7 @@ def check_sub_tasks(task: Task[Any], sub_tasks: Iterable[Any], names: Collection
         ConfigurationError: one has the task below itself.
     """
     for each in sub_tasks:
-        if any(below is task for _, below in each.named_modules()):
+        if any(below is task for _, below in each.named_parts()):
             raise ConfigurationError(f"{task.name} would be below itself as a sub-task of {each.name}: clone it")
         if each.name in names:
             text = f"two sub-tasks of {task.name} are called {each.name}: what is for {each.name} reaches the first"

@@ -13,7 +13,6 @@ from trivium.agents import ChatAgent
 from trivium.agents.lowlevel import repairs_exceeded
 from trivium.commander.lowlevel import change_scope, current, emit, invoke, scope_of, session_of, step
 from trivium.exceptions import AnswerFormatError, InfiniteLoopError
-from trivium.memory.lowlevel import forget_in
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import check_name, link
@@ -133,7 +132,8 @@ class TaskRun:
         if memory is not None:
             memory.delete(range(self.history_length + 1, len(memory) - 1))
         for each in self.task.sub_tasks:
-            forget_in(each.agent.named_modules(tools=False), self.session_id)
+            for _, part in each.agent.named_parts():
+                part.reset(self.session_id)
 
     # ---- steps
     async def run_steps(self) -> StatusCode:

@@ -17,7 +17,6 @@ from trivium.agents.lowlevel import late_callbacks, own_containers, type_argumen
 from trivium.commander import CallNode, Limits, current, this_session
 from trivium.commander.lowlevel import SessionLocks, driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
-from trivium.memory.lowlevel import forget_in
 from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import check_arguments, check_content, checked, link, positive
@@ -208,7 +207,8 @@ class Task(Module, RunAttributes, Generic[T]):
 
     def reset_all_sub_tasks(self) -> None:
         """Forget the session's conversation: here, and in all sub-tasks."""
-        forget_in(self.agent.named_modules(tools=False), this_session())  # those may be tools of the run above
+        for _, part in self.agent.named_parts():  # its tools may be those of the run above
+            part.reset(this_session())
         self.agent.init_state()
         for each in self.sub_tasks:
             each.reset_all_sub_tasks()
