@@ -350,11 +350,11 @@ class OpenAIMessageReader:
             state.append({"came_as": self._came_as})
         if state:
             yield ReasoningState(FORM, self._model, tuple(state))
-        if self.usage is not None:
-            yield self.usage
         reason = self.finish_reason
         if reason is None and not (done and self._any):
             raise unfinished(self._any, done)
+        if self.usage is not None:
+            yield self.usage
         check_answer(self._calls, self._spoken, self._any, reason)
         if self._refused:
             reason = "content_filter"
