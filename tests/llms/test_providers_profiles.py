@@ -26,7 +26,7 @@ from trivium.llms import (
     capabilities_of,
     resolve,
 )
-from trivium.schema import ToolSpec
+from trivium.schema import NoEffectWarning, ToolSpec
 
 from ._provider_answers import gpt_text
 from ._servers import ChatServer, event_stream, http_answer
@@ -271,6 +271,18 @@ def test_what_a_family_refuses_is_not_sent_unless_it_does_not_think(chat: ChatSe
     sent = [{"temperature", "stop", "logprobs"} & set(request.body) for request in chat.received]
     assert sent == [set(), *[{"temperature", "stop", "logprobs"}] * 2]
     assert [request.body.get("max_completion_tokens") for request in chat.received] == [9, 9, None]
+
+
+def test_effort_at_a_model_that_does_not_reason_is_left_out_with_a_warning(chat: ChatServer) -> None:
+    chat.scripts = [gpt_text("a")] * 2
+    asked = ASK._replace(parameters={"reasoning_effort": "low", "verbosity": "low"})
+    with pytest.warns(NoEffectWarning) as told:
+        deltas_of(OpenAIModel("gpt-4o", base_url=chat.url), asked)
+    assert {str(each.message) for each in told} == {
+        f"gpt-4o takes no {name}='low': it is not sent" for name in asked.parameters
+    }
+    deltas_of(OpenAIModel("gpt-4o", base_url=chat.url, capabilities=Capabilities()), asked)
+    assert [asked.parameters.items() <= request.body.items() for request in chat.received] == [False, True]
 
 
 ADD = ToolSpec("add", "A sum.", SCHEMA)
