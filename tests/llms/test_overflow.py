@@ -255,6 +255,12 @@ def test_the_tries_are_bounded() -> None:
     assert small.asked == [1, 2, 3]
 
 
+@pytest.mark.parametrize(("strategy", "tries"), [(lambda messages: messages[1:], None), ("drop_oldest", 3)])
+def test_where_the_tries_ended_it_the_error_says_so(strategy: Any, tries: int | None) -> None:
+    with pytest.raises(ContextOverflowError, match=r"\d+ of 42 messages were left out.*: raise max_tries, or have"):
+        OverflowModel(Small(20, says=False), strategy, max_tries=tries).chat(LONG)
+
+
 def test_where_nothing_can_go_the_error_is_raised() -> None:
     small = Small(5)
     with pytest.raises(ContextOverflowError):

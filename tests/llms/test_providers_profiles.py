@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,17 @@ def test_openai_is_asked_at_the_address_of_the_environment_with_its_key(
     assert sent == [("/v1/chat/completions", f"Bearer {key}" if key else None)] * len(models)
     elsewhere = OpenAIModel("gpt-4o", base_url="https://api.openai.com/v1")
     assert repr(elsewhere) == "OpenAIModel('gpt-4o', base_url='https://api.openai.com/v1')"
+
+
+@pytest.mark.parametrize(
+    "make", [OpenAIModel, GPTAPI, lambda name: OpenAIGPT(OpenAIGPTConfig(chat_model=name)).chat("hi")]
+)
+def test_an_address_of_the_environment_that_is_none_is_named(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[str], object]
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "gw.corp/v1")
+    with pytest.raises(ConfigurationError, match="OPENAI_BASE_URL begins with http:// or https://"):
+        make("gpt-4o")
 
 
 @pytest.mark.parametrize("name", ["ollama", "vllm", "lmdeploy", "llamacpp"])

@@ -117,9 +117,7 @@ class Patience:
         if not isinstance(error, ModelError):
             return False
         self._row += 1
-        is_of_server = is_away or (
-            isinstance(error, ProviderStatusError) and error.status not in _OF_THE_QUESTION
-        )
+        is_of_server = is_away or (isinstance(error, ProviderStatusError) and error.status not in _OF_THE_QUESTION)
         return self._row >= self.LONGEST_ROW and (not self._has_worked or is_of_server)
 
 
