@@ -138,9 +138,11 @@ def test_openai_is_asked_at_the_address_of_the_environment_with_its_key(
     assert repr(elsewhere) == "OpenAIModel('gpt-4o', base_url='https://api.openai.com/v1')"
 
 
-@pytest.mark.parametrize(
-    "make", [OpenAIModel, GPTAPI, lambda name: OpenAIGPT(OpenAIGPTConfig(chat_model=name)).chat("hi")]
-)
+def ask_openai_gpt(name: str) -> object:
+    return OpenAIGPT(OpenAIGPTConfig(chat_model=name)).chat("hi")
+
+
+@pytest.mark.parametrize("make", [OpenAIModel, GPTAPI, ask_openai_gpt])
 def test_an_address_of_the_environment_that_is_none_is_named(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[str], object]
 ) -> None:

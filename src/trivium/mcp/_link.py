@@ -70,9 +70,7 @@ class Link:
         self._open: _Connection | None = None
         self._was_open = False
         self._pid = os.getpid()
-        self._parents = list[
-            _Connection
-        ]()  # kept after a fork: collected, they would take their sockets from the parent
+        self._parents = list[_Connection]()  # kept after a fork: collected, each would take its sockets from it
 
     async def definitions(self) -> Mapping[str, Definition]:
         """The tools that the server offers now."""

@@ -236,8 +236,8 @@ class Watched:
             self._ended()
             raise
         result: object = getattr(message, "result", None)
-        is_list = is_json_object(result) and "content" not in result  # the result of a call has one
-        if is_list and is_json_array(tools := result.get("tools")):
+        # only the result of a call has a content
+        if is_json_object(result) and "content" not in result and is_json_array(tools := result.get("tools")):
             result["tools"] = [each for each in tools if not self._is_unusable(each)]
         return found
 
