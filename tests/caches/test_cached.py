@@ -302,6 +302,8 @@ def test_the_order_of_keys_the_key_of_the_account_and_a_restart_change_nothing(r
     ("kind", "name", "key"),
     [
         (OpenAIModel, "m", "0d04406e3819574e"),
+        (OpenAIModel, "gpt-4o", "58622fd511939bdc"),
+        (OpenAIModel, "o3", "f98c5d0f800ceeec"),
         (ClaudeModel, "claude-sonnet-4-5", "5920b5ffb15f7871"),
         (GoogleModel, "gemini-2.5-flash", "a338bd0373fc8d06"),
     ],

@@ -40,7 +40,9 @@ def test_a_server_that_refuses_all_stops_the_run_at_once(trivium: Command, serve
     assert HOPELESS[status] in ended.error
 
 
+BROKEN_OFF = Reply(body=b'data: {"choices": [{"index": 0, "delta": {"content": "{"}}]}\n\n', kind="text/event-stream")
 NONSENSE = {
+    "half": BROKEN_OFF,
     "a page": Reply(body=b"<html><h1>Welcome</h1></html>", kind="text/html"),
     "no choices": Reply(body=b'{"choices": []}'),
     "nothing": Reply(body=b""),
@@ -67,6 +69,14 @@ def test_a_server_that_never_answers_stops_the_run_after_three_documents(
     assert summary.startswith("stopped; 0 files, 0 fields")
     assert summary.endswith("; 2 files failed, see above")
     assert set(server.tenants()) == {"Ada", "Bob", "Cyd"}
+
+
+def test_an_answer_that_breaks_off_fails_for_its_document_alone(trivium: Command, server: ModelServer):
+    server.reply = lambda question: BROKEN_OFF if "Ada pays" in question else record_of(question)
+    ended = trivium.extract("letters", "--at-once", "1", *server.options, model=SERVER)
+    assert ended.status == 1
+    assert [record["source"] for record in ended.records] == ["letters/bob.txt", "letters/cyd.txt"]
+    assert "error: letters/ada.txt: the server's answer broke off; run it again" in ended.err
 
 
 def test_a_server_that_chats_for_ever_is_asked_a_bounded_number_of_times(trivium: Command, server: ModelServer):

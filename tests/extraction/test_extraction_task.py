@@ -14,12 +14,14 @@ from parsing._pdf import placed_pdf
 from trivium import Document, RunRecord
 from trivium.commander import Event, run_sync
 from trivium.exceptions import (
+    AnswerBrokeOffError,
     ArgumentTypeError,
     ConfigurationError,
     DocumentError,
     FieldsError,
     MalformedAnswerError,
     ProviderConnectionError,
+    ProviderError,
 )
 from trivium.extraction import Case, Outcome, extract_file, extract_files, extraction_task, parse_fields
 from trivium.knowledge import read
@@ -341,10 +343,13 @@ def test_a_file_that_fails_is_an_outcome_and_the_others_go_on(tmp_path: Path):
     assert outcomes[good].record is not None
 
 
-def test_a_model_that_cannot_answer_is_an_outcome(tmp_path: Path):
+@pytest.mark.parametrize("kind", [ProviderConnectionError, AnswerBrokeOffError, MalformedAnswerError])
+def test_a_model_that_cannot_answer_is_an_outcome(tmp_path: Path, kind: type[ProviderError]):
     (path,) = files(tmp_path, 1)
-    outcomes = run_all([path], ScriptedModel([ProviderConnectionError("the server is away")]))
-    assert "the server is away" in str(outcomes[path].error)
+    error = run_all([path], ScriptedModel([kind("what was wrong")]))[path].error
+    assert type(error) is kind
+    is_of_document = kind is not ProviderConnectionError  # a server that is away is so for all
+    assert str(error) == (f"{path}: what was wrong" if is_of_document else "what was wrong")
 
 
 def test_what_on_outcome_raises_ends_the_run(tmp_path: Path):

@@ -22,7 +22,7 @@ BOTH: Final = "both calls run"
 REPAIRED: Final = "the model reads the error"
 AGAIN: Final = "the request is retried"
 MALFORMED: Final = "MalformedAnswerError"
-CUT: Final = "ProviderConnectionError"
+CUT: Final = "AnswerBrokeOffError"
 STATUS: Final = "ProviderStatusError"
 BUSY: Final = "ProviderBusyError"
 

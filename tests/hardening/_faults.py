@@ -8,7 +8,7 @@ from email.utils import formatdate
 from time import time
 from typing import Any, Final
 
-from ._answers import AGAIN, SHOWN
+from ._answers import AGAIN, CUT, SHOWN
 from ._bytes_server import Does, Script
 from ._said import ADD, TEXT, Call, Http, Said, Wire, as_bytes, stream_of
 
@@ -64,7 +64,7 @@ def cuts(wire: Wire, said: Said) -> Iterator[tuple[int, str, list[bytes]]]:
     begins = next(at for at, each in enumerate(events) if _tells(each)) + 1
     ends = max(at for at, each in enumerate(events) if _ends(each)) + 1
     for sent in range(len(events) + 1):
-        expected = AGAIN if sent < begins else CONNECTION if sent < ends else SHOWN
+        expected = AGAIN if sent < begins else CUT if sent < ends else SHOWN
         yield sent, expected, [head, *events[:sent]]
 
 

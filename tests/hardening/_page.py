@@ -46,7 +46,7 @@ BREAKS: Final = """
 A model makes a request three times at most. The documentation of `RetryPolicy` has its defaults and waits.
 
 The tests also break a stream at each of its events. Before the first piece of the answer, the request is retried.
-Afterwards, a `ProviderConnectionError` is raised without a retry. A complete answer is accepted. If a run is cancelled,
+Afterwards, an `AnswerBrokeOffError` is raised without a retry. A complete answer is accepted. If a run is cancelled,
 reaches its deadline or is stopped by Ctrl-C at any of these points, it closes the connection. A broken TLS handshake
 and an unknown host name raise a `ProviderConnectionError`.
 """

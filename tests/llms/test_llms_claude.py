@@ -55,7 +55,7 @@ def claude_async(chat: ChatServer, **options: Any) -> AsyncClaudeAPI:
 
 def deltas_of(chat: ChatServer, script: Script, request: Request | None = None) -> list[Delta]:
     async def collect() -> list[Delta]:
-        return [delta async for delta in claude(chat).stream(request or Request(ASK))]
+        return [delta async for delta in claude(chat, retry=1).stream(request or Request(ASK))]
 
     chat.scripts = [script] * 5
     return asyncio.run(collect())
@@ -267,7 +267,7 @@ def test_what_is_no_answer_is_a_typed_error(chat: ChatServer, case: str) -> None
         deltas_of(chat, script)
     assert any(mark in str(caught.value) for mark in ("; check", ": check", "; run it again"))
     with pytest.raises(ProviderError):
-        asyncio.run(claude_async(chat).chat(ASK))
+        asyncio.run(claude_async(chat, retry=1).chat(ASK))
 
 
 def error(kind: str) -> bytes:

@@ -308,6 +308,7 @@ def test_tries_again_before_the_first_delta(chat: ChatServer, scripts: list[Scri
         ([http_answer(b'{"detail": "oops"}', "418 Tea")], "answered 418: oops"),
         ([http_answer(b"plain words", "400 Bad")], "answered 400: plain words"),
         ([http_answer(b"", "307 Elsewhere", location="http://127.0.0.1:1/?a=b")], r"127.0.0.1:1/; check base_url"),
+        ([http_answer(b"", "307 No", location="http://u:pw@h/{setting}")], r"points to http://h/\{setting\}; check b"),
         ([http_answer(b"", "302 Found")], "answered 302: Found; check base_url"),
         ([refused("400 No", "m does not support tools")], r"tools; try capabilities=Capabilities\(tools=False\)"),
         ([refused("408 Late")] * 3, "408: no; try again later, or send less"),

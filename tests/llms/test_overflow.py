@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trivium import Agent
 from trivium.exceptions import ConfigurationError, ContextOverflowError
 from trivium.llms import Delta, OpenAIModel, OverflowEvent, OverflowModel, Request
-from trivium.llms._overflow import without_oldest
+from trivium.llms._overflow import ChatMessages, without_oldest
 from trivium.llms.http._refusals import overflow
 from trivium.testing import ScriptedModel
 
@@ -253,6 +253,16 @@ def test_the_tries_are_bounded() -> None:
     with pytest.raises(ContextOverflowError):
         OverflowModel(small, lambda messages: [*messages, say("user")], max_tries=3).chat("hi")
     assert small.asked == [1, 2, 3]
+
+
+def without_first(messages: ChatMessages) -> ChatMessages:
+    return messages[1:]
+
+
+@pytest.mark.parametrize(("strategy", "tries"), [(without_first, None), ("drop_oldest", 3)])
+def test_where_the_tries_ended_it_the_error_says_so(strategy: Any, tries: int | None) -> None:
+    with pytest.raises(ContextOverflowError, match=r"\d+ of 42 messages were left out.*: raise max_tries, or have"):
+        OverflowModel(Small(20, says=False), strategy, max_tries=tries).chat(LONG)
 
 
 def test_where_nothing_can_go_the_error_is_raised() -> None:

@@ -223,7 +223,9 @@ def close_delimited(body: bytes) -> Talk:
 
 def chunked(body: bytes) -> Talk:
     """An answer with a proper last chunk, as a proxy sends of a worker that has died."""
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    head = (
+        b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
     return say(head + (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + b"0\r\n\r\n")
 
 
@@ -233,7 +235,14 @@ HEL = GOOD.partition(b"\r\n\r\n")[2].partition(b"\n\n")[0] + b"\n\n"
 @pytest.mark.parametrize("framed", [close_delimited, chunked])
 @pytest.mark.parametrize(
     ("body", "replay"),
-    [(HEL, True), (HEL + HEL[:20], True), (b"", False), (b": ping\n\n", False), (b"data: {", False)],
+    [
+        (HEL, True),
+        (HEL + HEL[:20], True),
+        (b"", False),
+        (b": ping\n\n", False),
+        (b"data: {", False),
+        (b'data: {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}\n\n', False),
+    ],
 )
 def test_an_answer_without_the_mark_of_its_end_broke_off_though_its_body_ended_cleanly(
     framed: Callable[[bytes], Talk], body: bytes, replay: bool

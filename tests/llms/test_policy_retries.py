@@ -107,6 +107,8 @@ def test_what_the_server_says_goes_before_the_table(chat: ChatServer, status: st
         (refused("403 No"), ProviderAuthenticationError),
         (refused("400 No", "API key expired", "API_KEY_INVALID"), ProviderAuthenticationError),
         (refused("400 No", "Incorrect API key provided: ab"), ProviderAuthenticationError),
+        (refused("400 No", 'Invalid messages[0]: API key not valid, "code": "API_KEY_INVALID"'), ProviderStatusError),
+        (refused("307 No", location="http://[half"), ProviderStatusError),
         (refused("429 Slow", retry_after=HOURS), ProviderBusyError),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from trivium.llms import (
     capabilities_of,
     resolve,
 )
-from trivium.schema import ToolSpec
+from trivium.schema import NoEffectWarning, ToolSpec
 
 from ._provider_answers import gpt_text
 from ._servers import ChatServer, event_stream, http_answer
@@ -135,6 +136,19 @@ def test_openai_is_asked_at_the_address_of_the_environment_with_its_key(
     assert sent == [("/v1/chat/completions", f"Bearer {key}" if key else None)] * len(models)
     elsewhere = OpenAIModel("gpt-4o", base_url="https://api.openai.com/v1")
     assert repr(elsewhere) == "OpenAIModel('gpt-4o', base_url='https://api.openai.com/v1')"
+
+
+def ask_openai_gpt(name: str) -> object:
+    return OpenAIGPT(OpenAIGPTConfig(chat_model=name)).chat("hi")
+
+
+@pytest.mark.parametrize("make", [OpenAIModel, GPTAPI, ask_openai_gpt])
+def test_an_address_of_the_environment_that_is_none_is_named(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[str], object]
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "gw.corp/v1")
+    with pytest.raises(ConfigurationError, match="OPENAI_BASE_URL begins with http:// or https://"):
+        make("gpt-4o")
 
 
 @pytest.mark.parametrize("name", ["ollama", "vllm", "lmdeploy", "llamacpp"])
@@ -271,6 +285,18 @@ def test_what_a_family_refuses_is_not_sent_unless_it_does_not_think(chat: ChatSe
     sent = [{"temperature", "stop", "logprobs"} & set(request.body) for request in chat.received]
     assert sent == [set(), *[{"temperature", "stop", "logprobs"}] * 2]
     assert [request.body.get("max_completion_tokens") for request in chat.received] == [9, 9, None]
+
+
+def test_effort_at_a_model_that_does_not_reason_is_left_out_with_a_warning(chat: ChatServer) -> None:
+    chat.scripts = [gpt_text("a")] * 2
+    asked = ASK._replace(parameters={"reasoning_effort": "low", "verbosity": "low"})
+    with pytest.warns(NoEffectWarning) as told:
+        deltas_of(OpenAIModel("gpt-4o", base_url=chat.url), asked)
+    assert {str(each.message) for each in told} == {
+        f"gpt-4o takes no {name}='low': it is not sent" for name in asked.parameters
+    }
+    deltas_of(OpenAIModel("gpt-4o", base_url=chat.url, capabilities=Capabilities()), asked)
+    assert [asked.parameters.items() <= request.body.items() for request in chat.received] == [False, True]
 
 
 ADD = ToolSpec("add", "A sum.", SCHEMA)

@@ -389,8 +389,15 @@ def test_a_recursive_type_is_closed_for_decoders_that_take_one() -> None:
     assert closed_schema(node, OPENAI_FORMATS, may_recur=True) is None
 
 
-@pytest.mark.parametrize("url", ["data:image/png;base64,", ""])
+@pytest.mark.parametrize("url", ["data:image/png;base64,", "", "data:image/png,", "data:" + "x" * 999])
 def test_an_empty_file_is_refused(url: str) -> None:
     message = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
-    with pytest.raises(ConfigurationError, match=r"the file .* is empty: leave it out"):
+    with pytest.raises(ConfigurationError, match=r"the file .{0,100} of a message is empty: leave it out"):
         body_of(NEW, Request([message]))
+
+
+@pytest.mark.parametrize("url", ["data:image/png;base64,PHMvPg==", "data:image/png,<s/>", "data:image/png,%3Cs/%3E"])
+def test_a_file_in_an_address_may_be_base64_or_percent_encoded(url: str) -> None:
+    message = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
+    (image,) = body_of(NEW, Request([message]))["messages"][0]["content"]
+    assert image["source"] == {"type": "base64", "media_type": "image/png", "data": "PHMvPg=="}

@@ -147,11 +147,15 @@ def test_ids_of_calls_are_short_where_the_server_wants_them_so() -> None:
     assert ids[1] == "a1B2c3D4e"
 
 
-def test_parameters_that_a_server_does_not_have_are_left_out_with_a_warning() -> None:
-    with pytest.warns(NoEffectWarning, match=r"m takes no verbosity='low': it is not sent"):
-        body = body_of(Request(ASK), PROFILES["mistral"].dialect, seed=3, verbosity="low", temperature=0)
+def test_parameters_that_a_server_does_not_have_are_left_out_and_a_tier_with_a_warning() -> None:
+    given: dict[str, Any] = {"seed": 3, "verbosity": "low", "user": "ada@example.org", "temperature": 0}
+    mistral = PROFILES["mistral"].dialect
+    body = body_of(Request(ASK), mistral, **given)  # a warning would fail here: Claude and Gemini give none either
     assert {"random_seed": 3, "temperature": 0}.items() <= body.items()
-    assert not {"seed", "verbosity"} & body.keys()
+    assert not {"seed", "verbosity", "user"} & body.keys()
+    assert body_of(Request(ASK), mistral, seed=3, random_seed=7)["random_seed"] == 7
+    with pytest.warns(NoEffectWarning, match=r"m takes no service_tier='flex': it is not sent"):
+        assert "service_tier" not in body_of(Request(ASK), mistral, service_tier="flex")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from functools import reduce
@@ -35,8 +36,14 @@ def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
     if how == "chatty":
         log = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
         sys.stdout.write(f"{json.dumps(log)}\n" * 3)
+    if how == "counting":
+        for done, total in ((1, 4), (math.nan, math.inf), (0, 4), (-1, 4), (2, math.inf), (3, 0), (4, 4)):
+            count = {"progressToken": given["_meta"]["progressToken"], "progress": done, "total": total}
+            report = {"jsonrpc": "2.0", "method": "notifications/progress", "params": count}
+            sys.stdout.write(f"{json.dumps(report)}\n")
     answers: dict[str, dict[str, Any]] = {
         "chatty": {"result": said},
+        "counting": {"result": {**said, "tools": [{"name": "no tool", "inputSchema": {}}]}},
         "unknown": {"result": {"content": [{"type": "hologram", "data": f"the key is {KEY}"}]}},
         "text": {"result": said},
         "failure": {"result": {**said, "isError": True}},

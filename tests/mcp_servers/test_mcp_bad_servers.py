@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from hardening._measured import cost_of
+from trivium import Agent
 from trivium.exceptions import ConfigurationError, MCPConnectionError, MCPProtocolError, ToolArgumentsError
 from trivium.mcp import MCPServer, _link
+from trivium.testing import ScriptedModel, call_tool
 
 BAD = [sys.executable, str(Path(__file__).with_name("_bad_server.py"))]
 KEY = "sk-marked-secret-123456"
@@ -73,6 +75,15 @@ def test_an_answer_that_cannot_be_read_is_told_with_the_time_that_it_took():
         )
         assert "recursion limit exceeded" in told
         assert KEY not in told
+
+
+def test_of_the_progress_of_a_server_only_what_grows_is_told(caplog: pytest.LogCaptureFixture):
+    with MCPServer(BAD, name="bad") as server:
+        agent = Agent(ScriptedModel([call_tool("bad.work", how="counting"), "Counted."]), tools=[server])
+        with agent.stream("Count.") as call:
+            told = [event.data for event in call if event.kind == "tool_progress"]
+    assert [data[:2] for data in told] == [(1, 4), (2, None), (3, None), (4, 4)]
+    assert "left out" not in caplog.text  # what a result calls its tools is no list of the server's
 
 
 def test_a_list_that_the_protocol_does_not_have_is_told_by_the_place_that_is_wrong():

@@ -9,6 +9,7 @@ from typing import Any
 from trivium.cli._screen import in_words
 from trivium.commander import Event
 from trivium.exceptions import (
+    AnswerBrokeOffError,
     ChecksumError,
     ConfigurationError,
     DownloadError,
@@ -110,14 +111,13 @@ class Patience:
 
     def is_exhausted(self, error: TriviumError) -> bool:
         """Count an error; return True if no further document is to be tried."""
-        if is_fatal(error) or (isinstance(error, ProviderConnectionError) and not self._has_worked):
+        is_away = isinstance(error, ProviderConnectionError) and not isinstance(error, AnswerBrokeOffError)
+        if is_fatal(error) or (is_away and not self._has_worked):
             return True
         if not isinstance(error, ModelError):
             return False
         self._row += 1
-        is_of_server = isinstance(error, ProviderConnectionError) or (
-            isinstance(error, ProviderStatusError) and error.status not in _OF_THE_QUESTION
-        )
+        is_of_server = is_away or (isinstance(error, ProviderStatusError) and error.status not in _OF_THE_QUESTION)
         return self._row >= self.LONGEST_ROW and (not self._has_worked or is_of_server)
 
 

@@ -52,6 +52,7 @@
     │   ├── RateLimitStoreError                 the store in which a rate is counted cannot be used
     │   └── ProviderError                       a request to a server failed
     │       ├── ProviderConnectionError (ConnectionError)
+    │       │   └── AnswerBrokeOffError         the server was reached
     │       ├── ProviderStatusError
     │       │   ├── ProviderBusyError           it cannot answer now: try later, or another server
     │       │   ├── ProviderQuotaError          the account has no money or no quota left
@@ -197,6 +198,7 @@ from trivium.exceptions._knowledge import (
 )
 from trivium.exceptions._models import (
     AllModelsFailedError,
+    AnswerBrokeOffError,
     AnswerFormatError,
     ChecksumError,
     ContextOverflowError,
@@ -316,6 +318,7 @@ __all__ = [
     "AgentChangedError",
     "AgentNameError",
     "AllModelsFailedError",
+    "AnswerBrokeOffError",
     "AnswerFormatError",
     "AnswerTypeError",
     "ArgumentTypeError",

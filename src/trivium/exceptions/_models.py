@@ -73,6 +73,10 @@ class ProviderConnectionError(ProviderError, ConnectionError):
     """A model server could not be reached, or its answer broke off."""
 
 
+class AnswerBrokeOffError(ProviderConnectionError):
+    """A model server was reached, and its answer broke off or was empty: the same request may be made again."""
+
+
 class ProviderStatusError(ProviderError):
     """A model server answered with an error status.
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from trivium.commander import ThreadEvent, driver_neutral, gather, invoke, run_sync, this_call, wait
 from trivium.commander.lowlevel import Outcome as Read
 from trivium.commander.lowlevel import capture, is_blocking, running_loop, submit, value_or_raise
-from trivium.exceptions import InfiniteLoopError, MalformedAnswerError, TriviumError
+from trivium.exceptions import AnswerBrokeOffError, InfiniteLoopError, MalformedAnswerError, TriviumError
 from trivium.extraction._case import Case
 from trivium.journal.lowlevel import digest_of
 from trivium.module import Module, overridable
@@ -74,8 +74,9 @@ class _Extraction(Module):
         case: Case = this_call().context
         try:
             result = await self.task.run_async(question)
-        except MalformedAnswerError as error:
-            raise MalformedAnswerError(f"{self._path}: {error}", error.raw) from error
+        except (MalformedAnswerError, AnswerBrokeOffError) as error:
+            kind = AnswerBrokeOffError if isinstance(error, AnswerBrokeOffError) else MalformedAnswerError
+            raise kind(f"{self._path}: {error}", error.raw) from error
         except InfiniteLoopError:  # the model repeats the same wrong answer: its right values stay
             result = None
         if result is None and case.questions:

@@ -17,10 +17,10 @@ from trivium.llms.http._policy import RetryPolicy
 from trivium.llms.http._transport import Transport
 from trivium.llms.local._constraints import Constraint
 from trivium.llms.providers import PROFILES, Capabilities, Profile, capabilities_of
-from trivium.llms.providers._capabilities import has_short_ids
+from trivium.llms.providers._capabilities import EFFORT, has_short_ids
 from trivium.llms.providers._profiles import profile_at
 from trivium.llms.wire._answers import AnswerReader, MessageReader
-from trivium.llms.wire._fields import CallNames
+from trivium.llms.wire._fields import CallNames, leave_out
 from trivium.llms.wire._openai_chat import OPENAI, Dialect, OpenAIMessageReader, chat_body, form_of
 from trivium.llms.wire._openai_responses import ResponsesReader, responses_beginning, responses_body
 from trivium.llms.wire._written import Beginning
@@ -113,7 +113,10 @@ class OpenAIModel(ProviderModel):
             del dialect[name]
         profile = {**self.profile._asdict(), "dialect": dialect}
         del profile["address_key"]  # the address is there
-        own = {"capabilities": self.capabilities, "interface": self.interface, "profile": profile}
+        known = self.capabilities
+        if known.refused == EFFORT:  # that is in the request too
+            known = known._replace(refused=frozenset())
+        own = {"capabilities": known, "interface": self.interface, "profile": profile}
         return {**super()._identity(), **own}
 
     def _path(self) -> str:
@@ -164,6 +167,9 @@ def request_openai(
         is_responses: True for the Responses interface, of which the variant is `dialect.strict` alone.
     """
     known = capabilities or capabilities_of(model)
+    parameters = dict(parameters)
+    for name in sorted(known.refused & EFFORT):
+        leave_out(parameters, name, model)
     parameters = known.without_refused(parameters)
     if not known.parallel_tool_calls:
         parameters.pop("parallel_tool_calls", None)

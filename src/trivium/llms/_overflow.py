@@ -21,6 +21,8 @@ from trivium.schema.lowlevel import checked
 ChatMessages: TypeAlias = Sequence[ChatMessage]
 Strategy: TypeAlias = Literal["drop_oldest"] | Callable[[ChatMessages], ChatMessages | Awaitable[ChatMessages]]
 MAX_TRIES: Final = 4
+_SHORTER: Final = "shorten the system message, the last message or the tools, or take a model with a larger window"
+_MORE_TRIES: Final = "raise max_tries, or have the strategy leave out more at once"
 _ROOM = 0.9
 """The share of the window that is filled again: the tokens of a message are only estimated, by its characters."""
 
@@ -120,9 +122,11 @@ class OverflowModel(WrappedModel):
             except ContextOverflowError as error:
                 if begun:
                     raise
-                found = None if attempt == self._max_tries else await self.shortened(request.messages, error)
+                is_last = attempt == self._max_tries
+                found = None if is_last else await self.shortened(request.messages, error)
                 if found is None:
-                    raise _ended(error, total - len(request.messages), total) from None
+                    advice = _MORE_TRIES if is_last else _SHORTER
+                    raise _ended(error, total - len(request.messages), total, advice) from None
                 request = request._replace(messages=found)
 
     async def shortened(self, messages: ChatMessages, error: ContextOverflowError) -> ChatMessages | None:
@@ -148,12 +152,11 @@ class OverflowModel(WrappedModel):
         return found
 
 
-def _ended(error: ContextOverflowError, left_out: int, total: int) -> ContextOverflowError:
+def _ended(error: ContextOverflowError, left_out: int, total: int, advice: str) -> ContextOverflowError:
     """Return the error of messages that do not fit although some were left out."""
     if left_out < 1:
         return error
     told = str(error).removesuffix(f"; {SHORTEN}")
-    advice = "shorten the system message, the last message or the tools, or take a model with a larger window"
     return ContextOverflowError(
         f"{told}; {left_out} of {total} messages were left out, and the rest is too long: {advice}",
         error.raw,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
@@ -170,10 +171,14 @@ class MCPServer(BaseAction):
 
         @driver_neutral
         async def call(**values: object) -> ActionReturn:
-            run, hidden = copy_context(), self._link.way.hidden
+            run, hidden, done = copy_context(), self._link.way.hidden, 0.0
 
             async def report(progress: float, total: float | None, message: str | None) -> None:
-                run.run(report_progress, progress, total, hidden(message or ""))
+                nonlocal done
+                if done <= progress < math.inf:  # a server may send any number, or NaN
+                    done = progress
+                    known = total if total is not None and 0 < total < math.inf else None
+                    run.run(report_progress, done, known, hidden(message or ""))
 
             return as_action_return(await self._on(partial(self._link.call, definition, values, report)), hidden)
 

@@ -69,7 +69,8 @@ class Link:
         self.home = OwnerLoop(self._farewell)
         self._open: _Connection | None = None
         self._was_open = False
-        self._pid, self._parents = os.getpid(), list[_Connection]()
+        self._pid = os.getpid()
+        self._parents = list[_Connection]()  # kept after a fork: collected, each would take its sockets from it
 
     async def definitions(self) -> Mapping[str, Definition]:
         """The tools that the server offers now."""
@@ -186,7 +187,7 @@ class Link:
     # ---- opening and closing
     async def _connected(self) -> _Connection:
         if self._pid != os.getpid():  # after a fork
-            self._parents += filter(None, [self._open])  # collected here, they would take their sockets from the parent
+            self._parents += filter(None, [self._open])
             self._pid, self._open = os.getpid(), None
         for attempt in range(_ATTEMPTS):
             connection = self._open

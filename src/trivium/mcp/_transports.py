@@ -236,7 +236,8 @@ class Watched:
             self._ended()
             raise
         result: object = getattr(message, "result", None)
-        if is_json_object(result) and is_json_array(tools := result.get("tools")):
+        # only the result of a call has a content
+        if is_json_object(result) and "content" not in result and is_json_array(tools := result.get("tools")):
             result["tools"] = [each for each in tools if not self._is_unusable(each)]
         return found
 

@@ -16,6 +16,7 @@ from trivium.exceptions import (
 )
 from trivium.llms.http._policy import STATUSES
 from trivium.llms.http._retry_after import seconds_to_wait
+from trivium.llms.http._secrets import redact_url
 from trivium.llms.wire._answers import error_text
 
 SHORTEN: Final = "send less, or give a strategy: OverflowModel"
@@ -33,11 +34,9 @@ NO_KEY: Final = (
     "; no API key was sent: set TRIVIUM_API_KEY, or give the model one (OPENAI_API_KEY and its like are sent to their "
     "own provider only)"
 )
-BAD_KEY: Final = (
-    "API_KEY_INVALID",  # Gemini, with status 400
-    "API key not valid",
-    "Incorrect API key provided",  # xAI, with status 400
-)
+BAD_KEY: Final = ("API key not valid", "Incorrect API key provided")
+"""How the message of Gemini and of xAI begins, with status 400; further on it may quote what a user wrote."""
+_BAD_KEY: Final = re.compile(r'"(?:reason|code)":\s*"API_KEY_INVALID"')  # Gemini, whatever the message is
 NO_TOOLS: Final = ("does not support tools", "No endpoints found that support tool use")
 """What Ollama and OpenRouter say of models without native tool calls."""
 NO_MONEY: Final = (
@@ -120,8 +119,8 @@ def refusal(
         text += f" (request {request_id})"
     if status in (400, 413, 422, 500) and (found := overflow(raw)) is not None:
         return ContextOverflowError(f"{text}; {shorten}", raw, status, *found, request_id)
-    kind = _kind(status, raw)
-    hint = _hint(kind, status, headers, raw).replace("{setting}", setting)
+    kind = _kind(status, raw, message)
+    hint = _hint(kind, status, headers, raw, setting)
     if kind is ProviderAuthenticationError and not has_key:
         hint = NO_KEY
     seconds = seconds_to_wait(headers, raw) if kind is ProviderBusyError else 0.0
@@ -143,15 +142,15 @@ def _first(patterns: tuple[re.Pattern[str], ...], raw: str) -> int:
     return int(found[1].replace(",", "")[:18]) if found else 0
 
 
-def _kind(status: int, raw: str) -> type[ProviderStatusError]:
+def _kind(status: int, raw: str, message: str) -> type[ProviderStatusError]:
     if status == 402 or any(sign in raw for sign in NO_MONEY):
         return ProviderQuotaError
-    if status in (401, 403) or (status == 400 and any(sign in raw for sign in BAD_KEY)):
+    if status in (401, 403) or (status == 400 and (message.startswith(BAD_KEY) or _BAD_KEY.search(raw))):
         return ProviderAuthenticationError
     return ProviderBusyError if status in STATUSES else ProviderStatusError
 
 
-def _hint(kind: type[ProviderStatusError], status: int, headers: Mapping[str, str], raw: str) -> str:
+def _hint(kind: type[ProviderStatusError], status: int, headers: Mapping[str, str], raw: str, setting: str) -> str:
     """Return the advice for a refusal."""
     if kind is ProviderQuotaError:
         return HINTS[402]
@@ -160,8 +159,17 @@ def _hint(kind: type[ProviderStatusError], status: int, headers: Mapping[str, st
     if status >= 500:
         return "; try again later, or look into the server's log"
     if status < 400:
-        where = headers.get("location", "").partition("?")[0][:200]
-        return f" and points to {where}; check {{setting}}" if where else "; check {setting}"
+        where = _place(headers.get("location", ""))
+        return f" and points to {where}; check {setting}" if where else f"; check {setting}"
     if any(sign in raw for sign in NO_TOOLS):
         return "; try capabilities=Capabilities(tools=False), or another model"
-    return HINTS.get(status, "; change what it says is wrong, or try another model")
+    hint = HINTS.get(status, "; change what it says is wrong, or try another model")
+    return hint.replace("{setting}", setting)
+
+
+def _place(location: str) -> str:
+    """Return where a redirect points to, without secrets; "" if it is no address."""
+    try:
+        return redact_url(location.partition("?")[0])[:200]
+    except ValueError:
+        return ""

@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from trivium.commander import wait
 from trivium.exceptions import (
+    AnswerBrokeOffError,
     ConfigurationError,
     MalformedAnswerError,
     ProviderAuthenticationError,
@@ -215,7 +216,7 @@ class Transport:
                 text = f"the answer from {self.shown_url} broke off ({why}): {again}"
             else:
                 text = f"no answer from {self.shown_url} ({why}): {_advice(error, self._setting)}"
-            raise ProviderConnectionError(text) from error
+            raise (AnswerBrokeOffError if begun and not limit.expired else ProviderConnectionError)(text) from error
         for delta in reader.end():
             yield delta
 

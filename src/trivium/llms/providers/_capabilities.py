@@ -9,6 +9,8 @@ from trivium.llms._protocol import Parameters
 
 SAMPLING: Final = frozenset({"frequency_penalty", "presence_penalty", "stop", "temperature", "top_p"})
 LOGPROBS: Final = frozenset({"logprobs", "top_logprobs"})
+EFFORT: Final = frozenset({"reasoning_effort", "verbosity"})
+"""What OpenAI's models refuse that do not reason; it is left out with a warning."""
 
 
 class Capabilities(NamedTuple):
@@ -59,7 +61,7 @@ _THINKS: Final = Capabilities(
     max_tokens="max_completion_tokens",
 )
 _SEES: Final = Capabilities(images=True)
-_SAYS: Final = Capabilities(refused=frozenset({"reasoning_effort", "verbosity"}))
+_SAYS: Final = Capabilities(refused=EFFORT)
 _THINKS_OPENLY: Final = Capabilities(reasoning=True)
 _OWN_SAMPLING: Final = frozenset({"session_id", "skip_special_tokens", "top_k"})
 

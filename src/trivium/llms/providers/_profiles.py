@@ -86,11 +86,12 @@ class Profile(NamedTuple):
             model: name of the model, which is part of Azure's older addresses.
 
         Raises:
-            ConfigurationError: each customer has an address of their own, and none was given.
+            ConfigurationError: each customer has an address of their own, and none was given; or the environment
+                names something that is not an HTTP URL.
         """
         if self.url:
-            return self.environment_address() or self.url if base_url is None else base_url
-        base_url = base_url or self.environment_address()
+            return self._named_address() or self.url if base_url is None else base_url
+        base_url = base_url or self._named_address()
         if not base_url:
             variable = f"set {self.address_key}, or " if self.address_key else "give "
             raise ConfigurationError(f"a model of {self.name} needs its address: {variable}base_url=")
@@ -100,6 +101,17 @@ class Profile(NamedTuple):
         is_dated = "api-version=" in parts.query  # an interface before the one that Azure calls v1
         path = f"/openai/deployments/{quote(model, safe='')}" if is_dated else "/openai/v1"
         return urlunsplit(parts._replace(path=path))
+
+    def _named_address(self) -> str:
+        """Return the address that the environment names, or "".
+
+        Raises:
+            ConfigurationError: it is not an HTTP URL.
+        """
+        named = self.environment_address()
+        if named and not named.startswith(("http://", "https://")):
+            raise ConfigurationError(f"{self.address_key} begins with http:// or https:// and a host")
+        return named
 
 
 _CONTENT: Final = Dialect(reasoning="reasoning_content")

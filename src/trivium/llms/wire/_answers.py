@@ -12,13 +12,14 @@ from typing import Protocol, TypeAlias
 
 import jiter
 
-from trivium.exceptions import MalformedAnswerError, ProviderConnectionError, ProviderError
+from trivium.exceptions import AnswerBrokeOffError, MalformedAnswerError, ProviderError
 from trivium.llms._protocol import Delta, Logprobs, TokenLogprob
 from trivium.llms.wire._events import EventDecoder, check_size
 from trivium.schema import JSONValue, Usage
 
 CHECK = "check that base_url is that of a model server, with its version part"
 AGAIN = "run it again, and look into the server's log if it stays"
+AGAIN_BY_ITSELF = "run it again, as RetryPolicy(replay=True) does by itself, and look into the server's log if it stays"
 RAW_BYTES = 2000
 
 
@@ -161,7 +162,7 @@ class AnswerReader:
             text = body[:RAW_BYTES].decode("utf-8", "replace")
             raise MalformedAnswerError("the server sent a web page instead of an answer: check base_url", text)
         if not body:
-            raise ProviderConnectionError(f"the server sent an empty answer: {CHECK}")
+            raise AnswerBrokeOffError(f"the server sent an empty answer: {CHECK}")
         self.done = True
         answer = _json(body)
         events = answer if isinstance(answer, list) else []
@@ -197,7 +198,7 @@ def _checked_last(data: bytes) -> bytes:
         try:
             _json(data)
         except MalformedAnswerError as error:
-            raise ProviderConnectionError(f"the server's answer broke off; {AGAIN}", error.raw) from None
+            raise AnswerBrokeOffError(f"the server's answer broke off; {AGAIN_BY_ITSELF}", error.raw) from None
     return data
 
 
@@ -212,8 +213,8 @@ def unfinished(is_begun: bool, is_marked: bool) -> ProviderError:
     """Return the error of an answer without a reason for its end. One without the mark of its end broke off, as a
     connection does: the same request may be made again."""
     what = "the server's answer broke off" if is_begun else "the server sent no answer"
-    kind = MalformedAnswerError if is_marked else ProviderConnectionError
-    return kind(f"{what}; {AGAIN}")
+    kind = MalformedAnswerError if is_marked else AnswerBrokeOffError
+    return kind(f"{what}; {AGAIN if is_marked else AGAIN_BY_ITSELF}")
 
 
 def error_text(answer: JSONValue, depth: int = 3) -> str:

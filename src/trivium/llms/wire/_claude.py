@@ -277,10 +277,10 @@ class ClaudeMessageReader:
         if self._prose and not self._answered and not self._ids and self._reason != PAUSED:
             yield "".join(self._prose)
         yield from self._state()
-        if self.usage is not None:
-            yield self.usage
         if self._reason is None and not ((done or self.over) and self._any):
             raise unfinished(self._any, done or self.over)
+        if self.usage is not None:
+            yield self.usage
         if self._reason == "error":
             raise MalformedAnswerError(f"the server gave up in the middle of the answer; {AGAIN}")
         if self._reason == "content_filter" and (self._ids or not self._any):

@@ -23,7 +23,7 @@ from trivium.llms.wire._fields import (
     own_state,
 )
 from trivium.llms.wire._tool_names import legal_names
-from trivium.llms.wire._written import LEFT_OUT, SYSTEM, Beginning
+from trivium.llms.wire._written import GOES_ON, SYSTEM, Beginning, begin_with_user
 from trivium.schema import ToolSpec
 
 FORM: Final = "anthropic"
@@ -129,8 +129,7 @@ def claude_body(
 
     before = before or claude_beginning(model, request, parameters)
     messages = before.write("messages", request.messages, (names.tools, names.ids, unpaired), write)
-    if before.is_before_answer(request.messages):
-        messages.insert(0, {"role": "user", "content": [{"type": "text", "text": LEFT_OUT}]})
+    begin_with_user(messages, {"role": "user", "content": [{"type": "text", "text": GOES_ON}]})
     body |= {"model": model, "messages": messages, "stream": True}
     if system := _system([*request.messages[: before.start], *request.messages[before.end :]]):
         body["system"] = system

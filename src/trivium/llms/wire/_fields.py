@@ -6,9 +6,11 @@ import json
 import re
 import uuid
 import warnings
+from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, cast
+from urllib.parse import unquote_to_bytes
 
 import jiter
 
@@ -241,11 +243,15 @@ def data_of(part: ChatMessage) -> Data | None:
         return None
     where = str(held.get("url") or held.get("file_data") or "")
     name, file_id = str(held.get("filename") or ""), str(held.get("file_id") or "")
-    mime, _, data = where.removeprefix("data:").partition(";base64,")
+    head, _, data = where.removeprefix("data:").partition(",")
+    mime = head.removesuffix(";base64")
     if not file_id and (not where or (where.startswith("data:") and not data)):
-        raise ConfigurationError(f"the file {name or mime} of a message is empty: leave it out, or give its content")
+        shown = (name or mime)[:100]
+        raise ConfigurationError(f"the file {shown} of a message is empty: leave it out, or give its content")
     if not where.startswith("data:"):
         return Data(url=where, file_id=file_id, name=name)
+    if mime == head:  # its content is percent-encoded
+        data = b64encode(unquote_to_bytes(data)).decode()
     return Data(mime, data, name=name)
 
 

@@ -161,10 +161,10 @@ class GeminiMessageReader:
             yield "".join(self._prose)
         if self._signed:
             yield ReasoningState(FORM, self._model, tuple(self._signed))
-        if self.usage is not None:
-            yield self.usage
         if self._reason is None and not (done and self._any):
             raise unfinished(self._any, done)
+        if self.usage is not None:
+            yield self.usage
         if self._reason == "content_filter" and (self._ids or not self._any):
             why = f": {self._why}" if self._why else ""
             raise MalformedAnswerError(f"the provider's filter stopped the answer{why}; ask in another way")

@@ -23,7 +23,7 @@ from trivium.llms.wire._fields import (
     leave_out,
     own_state,
 )
-from trivium.llms.wire._written import LEFT_OUT, SYSTEM, Beginning
+from trivium.llms.wire._written import GOES_ON, SYSTEM, Beginning, begin_with_user
 from trivium.schema import ToolSpec
 
 FORM: Final = "gemini"
@@ -108,8 +108,7 @@ def gemini_body(
         return _contents(model, messages, names, called)
 
     body["contents"] = contents = before.write("contents", request.messages, names.tools, write)
-    if before.is_before_answer(request.messages):
-        contents.insert(0, {"role": "user", "parts": [{"text": LEFT_OUT}]})
+    begin_with_user(contents, {"role": "user", "parts": [{"text": GOES_ON}]})
     others = (*request.messages[: before.start], *request.messages[before.end :])
     if system := [part for each in others if each.get("role") in SYSTEM for part in _parts(each.get("content"))]:
         body["systemInstruction"] = {"parts": system}

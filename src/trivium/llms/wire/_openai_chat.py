@@ -52,7 +52,7 @@ class Dialect(NamedTuple):
         strict: a schema whose objects require all their keys is closed and sent as a strict one, which the server
             enforces. Otherwise it is sent as it is.
         seed: name of the parameter for the seed.
-        refused: common parameters that it does not have; a request that has them is refused.
+        refused: common parameters that it does not have; they are not sent, for it refuses a request that has them.
         short_ids: it takes only ids of tool calls that are nine letters and digits, as Mistral's models do.
     """
 
@@ -91,9 +91,10 @@ def chat_body(
     if dialect.max_tokens and "max_tokens" in body:
         body[dialect.max_tokens] = body.pop("max_tokens")
     if "seed" in body:
-        body[dialect.seed] = body.pop("seed")
-    for name in sorted(dialect.refused & body.keys()):
-        leave_out(body, name, model)
+        body.setdefault(dialect.seed, body.pop("seed"))
+    if "service_tier" in dialect.refused:
+        leave_out(body, "service_tier", model)
+    body = {name: value for name, value in body.items() if name not in dialect.refused}
     wanted = body.get("logprobs")
     if isinstance(wanted, int) and not isinstance(wanted, bool):  # older interfaces: the number of tokens wanted
         body.setdefault("top_logprobs", wanted)
@@ -350,11 +351,11 @@ class OpenAIMessageReader:
             state.append({"came_as": self._came_as})
         if state:
             yield ReasoningState(FORM, self._model, tuple(state))
-        if self.usage is not None:
-            yield self.usage
         reason = self.finish_reason
         if reason is None and not (done and self._any):
             raise unfinished(self._any, done)
+        if self.usage is not None:
+            yield self.usage
         check_answer(self._calls, self._spoken, self._any, reason)
         if self._refused:
             reason = "content_filter"

@@ -321,11 +321,11 @@ class ResponsesReader:
         kept = tuple(item.kept for item in self._items if item.kept)
         if any(("type" in item and item["type"] != "function_call") or "phase" in item for item in kept):
             yield ReasoningState(FORM, self._model, kept)
-        if self.usage is not None:
-            yield self.usage
         is_any = self._spoken or self._calls.any
         if self._reason is None and not (done and is_any):
             raise unfinished(is_any or self._thought, done)
+        if self.usage is not None:
+            yield self.usage
         check_answer(self._calls, self._spoken, self._thought, self._reason)
         if self._refused:
             yield Finish("content_filter")

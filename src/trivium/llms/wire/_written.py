@@ -14,8 +14,8 @@ Write: TypeAlias = Callable[[Sequence[ChatMessage]], list[Body]]
 
 SYSTEM: Final = frozenset({"system", "developer"})
 """The roles of instructions."""
-LEFT_OUT: Final = "(What was said before is left out.)"
-"""The user's words before an answer with which a shortened conversation begins: some interfaces refuse it as it is."""
+GOES_ON: Final = "(The conversation goes on.)"
+"""The user's words before an answer with which a conversation begins: some interfaces refuse it as it is."""
 _SIZE: Final = 16
 """The number of messages in a block, or the least."""
 _FRESH: Final = 4
@@ -114,10 +114,6 @@ class Beginning(NamedTuple):
             and (behind.get("tool_call_id") is not None or _has_text(behind))
         )
 
-    def is_before_answer(self, messages: Sequence[ChatMessage]) -> bool:
-        """Tell whether the messages behind `start` begin with an answer of a model."""
-        return any(each.get("role") == "assistant" for each in messages[self.start : self.start + 1])
-
     @property
     def end(self) -> int:
         """The first message behind it."""
@@ -204,6 +200,17 @@ class WrittenMessages(NamedTuple):
         if self.written and not self.rest:
             pieces.pop()
         return b"".join((*pieces, end))  # one copy of a long body
+
+
+def begin_with_user(messages: list[Body] | WrittenMessages, line: Body) -> None:
+    """Put a line of the user's before written messages that begin with an answer; the role is their first key."""
+    if isinstance(messages, list) or not messages.written:
+        first = messages if isinstance(messages, list) else messages.rest
+        is_users = all(each["role"] == line["role"] for each in first[:1])
+    else:
+        is_users = messages.written[0].startswith(sent_json({"role": line["role"]})[:-1])
+    if not is_users:
+        messages.insert(0, line)
 
 
 def sent_json(value: object) -> bytes:
