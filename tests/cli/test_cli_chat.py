@@ -63,7 +63,7 @@ def test_each_line_is_a_turn_and_the_end_of_the_input_ends_it(trivium: Command):
 
 
 @pytest.mark.parametrize(
-    ("word", "turns"), [("/quit", 1), ("/exit", 1), ("q", 3), ("x", 3), ("exit", 3), ("BYE", 3), ("/help", 3)]
+    ("word", "turns"), [("/quit", 1), ("/EXIT now", 1), ("q", 3), ("x", 3), ("exit", 3), ("BYE", 3), ("/help", 3)]
 )
 def test_two_commands_end_it_and_other_words_are_input(trivium: Command, word: str, turns: int):
     assert chat(trivium, f"hi\n{word}\nmore\n", answers=["ok"] * turns) == (0, "ok\n" * turns, "")
@@ -135,7 +135,7 @@ def test_an_error_of_a_tool_is_one_line_that_moves_no_cursor(trivium: Command, i
     ended = chat(trivium, "hi\n", "--tool", "tools:parse", *(["--debug"] if is_debug else []), answers=script)
     assert (ended.status, ended.out) == (0, "I see\n")
     first, _, rest = ended.err.partition("\n")
-    assert first == "the tool parse raised ValueError: no page ]0;owned"
+    assert first == "the tool parse raised ValueError: no page  ]0;owned "
     assert ("Traceback" in rest and "\x1b" not in rest) if is_debug else rest == ""
 
 
@@ -188,10 +188,12 @@ def test_a_session_goes_on_where_it_ended(trivium: Command):
 
 
 def test_a_session_goes_on_with_another_model(trivium: Command):
-    """What another model has answered stays an answer."""
-    chat(trivium, "I am Ada\n", "--session", "talk.db", answers=["Hello Ada"])
+    """What another model has answered stays an answer, also where the agent had the name of that model."""
+    earlier = Conversation(Agent(ScriptedModel(["Hello Ada"]), name="m1"), file=trivium.folder / "talk.db")
+    earlier.ask("I am Ada", (), str)
+    earlier.close()
     with ChatAnswers(lambda body: ["fi", "ne"]) as server:
-        assert chat(trivium, "who am I?\n", *server.options, "--session", "talk.db").status == 0
+        assert chat(trivium, "who am I?\n", *server.options, "--session", "talk.db") == (0, "fine\n", "")
     assert ("assistant", "Hello Ada") in server.texts()[0]
 
 
@@ -249,7 +251,9 @@ def test_a_chat_that_is_open_goes_on_with_the_turn_of_another_one_that_was_kille
     assert trivium("runs", "--journal", "talk.db").out.count("done") == 3
 
 
-@pytest.mark.parametrize("content", ["[]", "{", '{"memory": 3}', '{"memory": [{"content": 1, "nothing": 2}]}', "3"])
+@pytest.mark.parametrize(
+    "content", ["[]", "{", "{}", '{"memory": 3}', '{"memory": [3]}', '{"memory": [{"content": 1, "nothing": 2}]}', "3"]
+)
 def test_a_session_file_that_is_none_is_one_line_and_stays_as_it_was(trivium: Command, content: str):
     (trivium.folder / "s.json").write_text(content)
     ended = chat(trivium, "hi\n", "--session", "s.json")

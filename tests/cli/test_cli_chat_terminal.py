@@ -7,7 +7,10 @@ import io
 import json
 import os
 import re
+import signal
 import struct
+import subprocess
+import sys
 import termios
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
@@ -101,7 +104,7 @@ def test_what_is_typed_is_answered_and_quit_ends_it(trivium: Command):
     assert "assistant: Again" in plain(ended.out)
 
 
-@pytest.mark.parametrize("word", [b"q\r", b"x\r", b"exit\r", b"bye\r", b"/exit\r", b"/quit now\r", CTRL_D])
+@pytest.mark.parametrize("word", [b"q\r", b"x\r", b"exit\r", b"bye\r", b"/exit\r", b"/QUIT now\r", CTRL_D])
 def test_the_ways_to_leave(trivium: Command, word: bytes):
     ended = talk(trivium, scripted(trivium, "Hello"), (PROMPT, b"hi\r"), ("Hello", b""), (PROMPT, word))
     assert (ended.status, "Traceback" in ended.out) == (0, False)
@@ -280,7 +283,7 @@ def test_text_of_any_script_goes_there_and_comes_back(trivium: Command):
 def test_what_a_model_writes_steers_no_terminal(trivium: Command):
     with ChatAnswers(lambda body: ["a\x1b[2", "Jb\x1b]0;evil\x07c\x9bd\u202eh"]) as server:
         ended = talk(trivium, server.options, (PROMPT, b"hi\r"), ("assistant: ", b""), (PROMPT, CTRL_D))
-    assert "a[2Jb]0;evilcdh" in plain(ended.out)
+    assert "a [2Jb ]0;evil c d h" in plain(ended.out)
     assert not any(mark in ended.out for mark in ("\x1b[2J", "\x1b]0", "\x9b", "\u202e"))
 
 
@@ -378,6 +381,38 @@ def test_the_commands(trivium: Command):
     said = Conversation(Agent(ScriptedModel([])), file=saved).messages()
     assert [each.content for each in said] == ["I am Ada", "Hello Ada"]
     assert saved.stat().st_mode & 0o077 == 0
+
+
+KILLED = """
+import os
+from pathlib import Path
+from trivium import Agent
+from trivium.terminal.lowlevel import Conversation
+from trivium.testing import ScriptedModel, call_tool
+
+def die() -> str:
+    os.kill(os.getpid(), 9)
+
+agent = Agent(ScriptedModel([[call_tool("die")]]), tools=[die], name="earlier")
+Conversation(agent, file=Path("talk.db")).ask("one", (), str)
+"""
+
+
+def test_a_question_is_asked_also_behind_a_turn_that_cannot_go_on(trivium: Command):
+    killed: list[int] = []
+
+    def seen(text: str, terminal: int) -> None:
+        if not killed and PROMPT in plain(text):
+            killed.append(subprocess.run([sys.executable, "-c", KILLED], cwd=trivium.folder, check=False).returncode)
+        typist(text, terminal)
+
+    typist = Typist(
+        (PROMPT, b"hi\r"), ("'chat-1' was broken off and", b""), ("assistant: Hello", b""), (PROMPT, CTRL_D)
+    )
+    arguments = [*scripted(trivium, "Hello"), "--session", "talk.db"]
+    ended = trivium.on_terminal("chat", *arguments, environment=QUIET, seen=seen)
+    assert (ended.status, typist.is_done, killed) == (0, True, [-signal.SIGKILL])
+    assert plain(ended.out).count("error: ") == 1
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])

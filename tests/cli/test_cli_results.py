@@ -294,12 +294,12 @@ def test_documents_cannot_steer_the_terminal(trivium: Command):
     (trivium.folder / "answers.json").write_text(script_of({"tenant": "Ada\x9b2JEve", "starts": "\x1b[2J"}))
     options = ["\x1b[2Jevil.txt", "\x1b[2Jempty.txt", "--fields", FIELDS, "--model", "scripted:answers.json"]
     shown = trivium("extract", *options, "--format", "table")
-    assert "Ada2JEve" in shown.out
+    assert "Ada 2JEve" in shown.out
     assert "evil.txt, starts: " in shown.out
     assert "[2Jempty.txt: there is no text" in shown.err
     assert not {"\x1b", "\x9b"} & set(shown.out + shown.err)
     lines = trivium.on_terminal("extract", *options, "--json")
-    assert "Ada2JEve" in lines.out
+    assert "Ada 2JEve" in lines.out
     assert not {"\x1b", "\x9b"} & set(lines.out)
 
 

@@ -135,7 +135,7 @@ def test_a_failure_is_reported_once_where_it_began():
     leaf._close(error)
     middle._close(error)
     lines = drawn(live)
-    assert [line for line in lines if line.startswith("✗")] == ["✗ node2  ValueError: broken[2J wheel 👩\u200d🔬"]
+    assert [line for line in lines if line.startswith("✗")] == ["✗ node2  ValueError: broken [2J wheel 👩\u200d🔬"]
     assert "1 running, 2 done, 2 failed" in lines[-1]
     root._close(error)
     live.console.print(live._draw())

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 
 from trivium import Agent
 from trivium.actions import ApprovalRequest, tool
-from trivium.exceptions import JournalDamagedError, OutputError, RunAliveError
+from trivium.exceptions import JournalDamagedError, JournalError, OutputError, RunAliveError
 from trivium.journal import Journal
 from trivium.llms import ChatModel, Delta, Request
 from trivium.schema import Message
@@ -114,14 +117,77 @@ def test_a_conversation_is_saved_as_another_one_that_goes_on(tmp_path: Path) -> 
     ask(conversation, "two")
     again = begin(tmp_path / "copy.db", "B")
     assert (ask(again, "three"), said(again)) == ("B", ["one", "A1", "three", "B"])
-    for each in (conversation, again):
-        with pytest.raises(OutputError, match="name a new file"):
-            each.save(tmp_path / "copy.db")
+    with pytest.raises(OutputError, match="has another conversation already: name a new file"):
+        conversation.save(tmp_path / "copy.db")
     assert said(begin(tmp_path / "copy.db")) == ["one", "A1", "three", "B"]
     (tmp_path / "notes.txt").write_text("something else")
     with pytest.raises(JournalDamagedError):
         conversation.save(tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == "something else"
+
+
+def test_a_conversation_that_has_gone_on_is_saved_in_the_same_file_again(tmp_path: Path) -> None:
+    conversation = Conversation(Agent(ScriptedModel(["A1", "A2"]), name="bot"))
+    for text in ("one", "two"):
+        ask(conversation, text)
+        conversation.save(tmp_path / "copy.db")
+        assert said(begin(tmp_path / "copy.db")) == said(conversation)
+    assert len(said(conversation)) == 4
+    conversation.reset()
+    with pytest.raises(OutputError, match="name a new file"):
+        conversation.save(tmp_path / "copy.db")
+    assert len(said(begin(tmp_path / "copy.db"))) == 4
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from trivium import Agent
+from trivium.terminal.lowlevel import Conversation
+from trivium.testing import ScriptedModel, call_tool
+
+def look() -> str:
+    return "tea"
+
+def die() -> str:
+    os.kill(os.getpid(), 9)
+
+script = ["A1", [call_tool("look")], [call_tool("die")]]
+agent = Agent(ScriptedModel(script), tools=[look, die], name="earlier")
+conversation = Conversation(agent, file=Path(sys.argv[1]))
+conversation.ask("one", (), str)
+conversation.ask("two", (), str)
+"""
+
+
+def test_a_turn_that_was_broken_off_under_another_name_is_closed_and_the_next_is_answered(tmp_path: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "talk.db")], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    conversation = begin(tmp_path / "talk.db", "A3", "A4")
+    assert conversation.catch_up()
+    with pytest.raises(RunAliveError, match="'chat-2' of this conversation was broken off: go on with it first"):
+        ask(conversation, "three")
+    with pytest.raises(
+        JournalError, match=r"'chat-2' was broken off and cannot go on \(.*began with.*\); ask again: two"
+    ):
+        conversation.go_on((), str)
+    assert not conversation.catch_up()
+    assert ask(conversation, "three") == "A3"
+    told = "(broken off after calling look, die: this may have had its effect)"
+    again = begin(tmp_path / "talk.db", "A4")
+    assert (again.catch_up(), ask(again, "four")) == (False, "A4")
+    assert said(again) == ["one", "A1", "two", told, "three", "A3", "four", "A4"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_was_said_under_another_name_stays_an_answer(tmp_path: Path) -> None:
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    model = ScriptedModel([call_tool("add", a=1, b=2), "A1"])
+    ask(Conversation(Agent(model, tools=[add], name="m1"), file=tmp_path / "talk.db"), "one")
+    senders = [each.sender for each in begin(tmp_path / "talk.db").messages()]
+    assert senders == ["user", "bot", "add", "bot"]
 
 
 def test_the_json_of_a_state_is_taken_up_once_and_comes_back_from_the_journal(tmp_path: Path) -> None:

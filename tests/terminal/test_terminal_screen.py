@@ -171,6 +171,24 @@ def test_nothing_that_is_shown_steers_a_terminal(text: str):
     assert safe_text(out) == out
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("5 EUR\U000e0053\U000e0045", "5 EUR  "),  # a text spelt in tags
+        ("🏴\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f", None),  # the flag of Wales
+        ("🏴\U000e0067 🏴\U000e0053\U000e0045\U000e004e\U000e0044\U000e007f", "🏴  🏴     "),
+        ("می\u200cخواهم क्\u200dष 👩\u200d🔬 a\u00a0b a\u3000b", None),
+        *(
+            (f"a{each}b", "a b")
+            for each in "\r\x0b\x0c\x85\u00ad\u180e\u200b\u2028\u2029\u2060\u2066\u206a\ufeff\ufff9"
+        ),
+        ("one\r\ntwo\n", "one\ntwo\n"),
+    ],
+)
+def test_no_character_is_hidden_or_joins_words(text: str, shown: str | None):
+    assert safe_text(text) == (text if shown is None else shown)
+
+
 @given(st.text(st.characters(categories=["L", "N", "P", "Z", "S", "M"]), max_size=80), st.integers(2, 40))
 def test_what_is_cut_is_no_wider_than_it_may_be(text: str, width: int):
     out = cut(text, width)

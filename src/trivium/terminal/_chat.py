@@ -29,7 +29,7 @@ COMMANDS = {
     "/history": "show the conversation so far",
     "/reset": "forget the conversation",
     "/cost": "show what the answers have cost so far",
-    "/save": "copy the conversation into a new file, for --session: /save FILE",
+    "/save": "copy the conversation into a file, for --session: /save FILE",
     "/quit": "leave, as q, x, exit, bye and Ctrl-D do",
 }
 _COMMAND = re.compile(r"/\w+(\s|$)")
@@ -111,17 +111,20 @@ def chat_at_terminal(
     terminal.note(f"{_keys(terminal)}; /help says more.")
     if summary := conversation.summary():
         terminal.note(summary)
-    if conversation.is_broken_off:
-        _take_turn(conversation, terminal, listeners)
+    _take_turn(conversation, terminal, listeners)
     while (text := terminal.read()) is not None:
         word = text.strip()
-        if word.lower() in _WORDS or word.partition(" ")[0] in _LEAVE:
+        if word.lower() in _WORDS or _leaves(word):
             break
         if _COMMAND.match(word):
             run_command(word, conversation, terminal, commands or {})
         elif word:
             _take_turn(conversation, terminal, listeners, text)
     return conversation.failed
+
+
+def _leaves(line: str) -> bool:
+    return line.lower().partition(" ")[0] in _LEAVE
 
 
 def _keys(terminal: Terminal) -> str:
@@ -132,19 +135,27 @@ def _keys(terminal: Terminal) -> str:
 def _take_turn(conversation: Conversation, terminal: Terminal, listeners: tuple[Listener, ...], text: str = "") -> None:
     """Have a turn answered at the terminal, behind one that was broken off; "" asks nothing more than that one."""
     display = (terminal, conversation.count, *listeners), lambda: terminal.partial, terminal.approve
-    try:
-        if conversation.is_broken_off:
+
+    def go_on() -> None:
+        if conversation.catch_up():
             terminal.note("The last turn was broken off; it goes on.")
             _show_answer(terminal, functools.partial(conversation.go_on, *display))
+
+    def ask() -> None:
         if text:
             _show_answer(terminal, functools.partial(conversation.ask, text, *display))
-    except (KeyboardInterrupt, RunKilledError):
-        terminal.stop()
-        terminal.note("\ninterrupted; say what to do next", "yellow")  # behind the ^C that the terminal has written
-    except TriviumError as error:
-        conversation.failed += 1
-        terminal.stop()
-        terminal.note(f"error: {safe_line(error)}", "red")
+
+    for take in (go_on, ask):  # what was typed is asked also where the other turn fails
+        try:
+            take()
+        except (KeyboardInterrupt, RunKilledError):
+            terminal.stop()
+            terminal.note("\ninterrupted; say what to do next", "yellow")  # behind the ^C that the terminal has written
+            return
+        except TriviumError as error:
+            conversation.failed += 1
+            terminal.stop()
+            terminal.note(f"error: {safe_line(error)}", "red")
 
 
 def _show_answer(terminal: Terminal, ask: Callable[[], Message]) -> None:
@@ -220,11 +231,11 @@ def chat_on_lines(
                 answered(answer)
 
     def go_on() -> Message | None:
-        return conversation.go_on(listeners, str) if conversation.is_broken_off else None
+        return conversation.go_on(listeners, str) if conversation.catch_up() else None
 
     for line in chain([""], sys.stdin):  # first a turn that was broken off, without any question
         text = line.strip()
-        if text in _LEAVE:
+        if _leaves(text):
             break
         take(go_on)
         if text:

@@ -6,15 +6,23 @@ import functools
 import json
 import os
 import tempfile
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from trivium.commander import Event, Listener
 from trivium.events import safe_line
-from trivium.exceptions import ConfigurationError, OutputError, RunAliveError, RunInputError, StateError
-from trivium.journal import Journal, RunInfo
+from trivium.exceptions import (
+    ConfigurationError,
+    JournalError,
+    OutputError,
+    RunAliveError,
+    RunInputError,
+    StateError,
+    TriviumError,
+)
+from trivium.journal import Journal, RunInfo, RunView
 from trivium.module import Module
 from trivium.schema import Message, Usage
 
@@ -60,9 +68,8 @@ class Conversation:
         if self.journal is not None:
             self._catch_up(self.journal)
 
-    @property
-    def is_broken_off(self) -> bool:
-        """Whether the process of the last turn was killed: go on with that turn before another one begins."""
+    def catch_up(self) -> bool:
+        """Remember what was said in other processes; return whether the last turn was broken off: go on with it."""
         last = None if self.journal is None else self._catch_up(self.journal)
         return last is not None and last.status == "killed"
 
@@ -82,13 +89,17 @@ class Conversation:
             approve: decides on calls of tools, unless the module has a function for that.
 
         Raises:
-            RunAliveError: another process has a turn of this conversation at work, or has been killed just now.
+            RunAliveError: another process has a turn of this conversation at work, or was killed in one.
         """
         call = functools.partial(self.module, text, session_id=self.session_id)
         if self.journal is None:
             return self._answer(call, text, listeners, partial, approve)
         last = self._catch_up(self.journal)
-        if last is not None and last.status in ("running", "killed"):
+        if last is not None and last.status == "killed":
+            raise RunAliveError(
+                f"the turn {last.id!r} of this conversation was broken off: go on with it first", last.id
+            )
+        if last is not None and last.status == "running":
             raise _elsewhere(last.id)
         self._turn += 1
         run_id = self._run_of(self._turn)
@@ -105,12 +116,24 @@ class Conversation:
         partial: Callable[[], str],
         approve: Callable[[ApprovalRequest], object] | None = None,
     ) -> Message:
-        """Go on with the turn that was broken off; see `ask`."""
+        """Go on with the turn that was broken off; see `ask`.
+
+        Raises:
+            JournalError: it cannot go on, as of a module with another name. Another turn may begin now.
+        """
         assert self.journal is not None, "only a journal has turns that were broken off"
         run = self.journal.view(self._run_of(self._turn))
         text = " ".join(str(each.content) for each in run.input or ())
         resume = functools.partial(run.resume, self.module, accept_changes=True)
-        return self._answer(resume, text, listeners, partial, approve)
+        try:
+            return self._answer(resume, text, listeners, partial, approve)
+        except TriviumError as error:
+            if self.journal.view(run.id).info.status != "killed":
+                raise
+            self._give_up(self.journal, run, text)  # it was not taken up, nor would it be the next time
+            raise JournalError(
+                f"the turn {run.id!r} was broken off and cannot go on ({error}); ask again: {_shown(text)}", run.id
+            ) from error
 
     def _answer(
         self,
@@ -151,8 +174,7 @@ class Conversation:
         messages = [each for each in self.messages() if each.content and not each.tool_call_id]
         if not messages:
             return ""
-        texts = [safe_line(f"{each.sender}: {each.content}") for each in messages[-2:]]
-        shown = "\n".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in texts)
+        shown = "\n".join(_shown(f"{each.sender}: {each.content}") for each in messages[-2:])
         return f"The conversation of {len(messages)} messages goes on; the last were\n{shown}"
 
     def count(self, event: Event) -> None:
@@ -172,14 +194,16 @@ class Conversation:
     def save(self, file: Path) -> None:
         """Copy the conversation into a journal of its own, as the file of a conversation; only its owner may read it.
 
+        It may be saved there again when it has gone on.
+
         Raises:
             JournalError: the file holds something else.
-            OutputError: it cannot be written, or has a conversation already.
+            OutputError: it cannot be written, or has another conversation.
         """
         _make_private(file)
         with closing(Journal(file)) as journal:
             if self._turns(journal):
-                raise OutputError(f"{file} has a conversation of this name already: name a new file")
+                self._check_beginning(journal, file)
             self._keep(journal, f"saved in {file.name}")
 
     def close(self) -> None:
@@ -204,11 +228,34 @@ class Conversation:
         number = 0 if last is None else _number_of(last)
         if number != self._turn:
             self._turn = number if last is None or last.status != "running" else _UNKNOWN
-            if done := [each.id for each in turns if each.status == "done"]:
-                journal.view(done[-1]).restore(self.module)
-            else:
-                self.module.reset(self.session_id, recursive=True)
+            self._restore(journal, turns, self.session_id)
         return last
+
+    def _restore(self, journal: Journal, turns: Sequence[RunInfo], session_id: Hashable) -> None:
+        """Have the module remember in a session what was said up to the last of these turns that is done."""
+        if done := [each.id for each in turns if each.status == "done"]:
+            journal.view(done[-1]).restore(_Kept(self.module, session_id))
+        else:
+            self.module.reset(session_id, recursive=True)
+
+    def _check_beginning(self, journal: Journal, file: Path) -> None:
+        """Check that a file holds nothing but a beginning of this conversation."""
+        turns, there = self._turns(journal), object()
+        self._restore(journal, turns, there)
+        saved, now = self.module.state_dict(there), self.module.state_dict(self.session_id)
+        self.module.reset(there, recursive=True)
+        is_beginning = all(now.get(path, [])[: len(said)] == said for path, said in saved.items())
+        if turns[-1].status != "done" or not is_beginning:
+            raise OutputError(f"{file} has another conversation already: name a new file")
+
+    def _give_up(self, journal: Journal, run: RunView, text: str) -> None:
+        """Close a turn that was broken off and cannot go on: what it has called is told."""
+        nodes = run.tree().walk()
+        called = [each.name.removeprefix("tool:") for each in nodes if each.name.startswith("tool:")]
+        if called and self.module.memory is not None:
+            note = Message(content=_begun(called), sender=self.module.name)
+            self.module.memory.open(self.session_id).add([*(run.input or ()), note])
+        self._turn = self._keep(journal, text)
 
     def _close(self, before: int, text: str, partial: str, called: Sequence[str]) -> None:
         """Leave a history that can be continued: every question has an answer, and what was begun is told."""
@@ -217,8 +264,7 @@ class Conversation:
             return
         is_question = len(memory) == before + 1
         if is_question and called:  # results are remembered when all calls of an answer have theirs
-            note = f"(broken off after calling {', '.join(called)}: this may have had its effect)"
-            partial = f"{partial}\n{note}" if partial else note
+            partial = f"{partial}\n{_begun(called)}" if partial else _begun(called)
         if partial.strip():
             memory.add(Message(content=partial, sender=self.module.name))
         elif is_question:
@@ -250,10 +296,7 @@ class Conversation:
     def _take_up(self, file: Path, old: bytes) -> None:
         """Make a journal of the JSON of `state_dict`, and keep that beside it: at no moment is neither there."""
         try:
-            state = json.loads(old)
-            for each in state["memory"]:  # the answers had the name of their model
-                each["sender"] = "user" if each["sender"] == "user" else self.module.name
-            self.module.load_state_dict(state, self.session_id)
+            _Kept(self.module, self.session_id).load_state_dict(json.loads(old))
         except (LookupError, ValueError, TypeError, AttributeError, StateError, RecursionError):
             raise ConfigurationError(f"{file} holds no conversation of this agent: name a new file") from None
         copy = file.with_name(f"{file.name}.old")
@@ -273,9 +316,9 @@ class Conversation:
 
 
 class _Kept(Module):
-    """Asks nothing: a run of it has what another module remembers of a session now."""
+    """Asks nothing: a run of it has what another module remembers of a session now, and is restored in that."""
 
-    def __init__(self, module: Module, session_id: Hashable, answer: str) -> None:
+    def __init__(self, module: Module, session_id: Hashable, answer: str = "") -> None:
         super().__init__("conversation")
         self._of, self._answer_text = (module, session_id), answer
 
@@ -287,6 +330,26 @@ class _Kept(Module):
         """Return what the other module remembers."""
         module, own = self._of
         return module.state_dict(own)
+
+    def load_state_dict(self, state: Mapping[str, Sequence[Any]], session_id: Hashable = 0) -> None:
+        """Have the other module remember it; where it said nothing under its name, it had another one."""
+        module, own = self._of
+        saved = (cast("dict[str, Any]", each) for each in state.get("memory", ()) if isinstance(each, dict))
+        said = [each for each in saved if not (each.get("entity") or each.get("tool_call_id"))]
+        answers = [each for each in said if each.get("sender") != "user"]
+        if module.name not in [each.get("sender") for each in answers]:  # as that of its model
+            for each in answers:
+                each["sender"] = module.name
+        module.load_state_dict(state, own)
+
+
+def _shown(text: str) -> str:
+    line = safe_line(text)
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+
+
+def _begun(called: Sequence[str]) -> str:
+    return f"(broken off after calling {', '.join(called)}: this may have had its effect)"
 
 
 def _elsewhere(run_id: str) -> RunAliveError:
