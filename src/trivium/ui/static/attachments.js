@@ -81,7 +81,7 @@ function SentFile({ run, at, file }) {
   return html`<${Attachment} file=${{ ...file, content: value?.content }} />`;
 }
 
-/** The files of the message of a run. @param {{ run: { id: string, files: Attached[] } }} props */
+/** The files of a run's message. @param {{ run: { id: string, files: Attached[] } }} props */
 export function SentFiles({ run }) {
   return run.files.length ? html`<ul class="files">${run.files.map((file, at) => html`<${SentFile} key=${at} run=${run.id} at=${at} file=${file} />`)}</ul>` : null;
 }

@@ -201,7 +201,7 @@ function Tool({ part, state }) {
 
 const drafts = () => ({ __proto__: null, ...JSON.parse(passing.getItem(DRAFTS) ?? "{}") });
 
-/** Return what was typed in a conversation and not sent: it outlives its view and a reload. @param {string} session */
+/** Return the draft of a conversation, which outlives its view and a reload. @param {string} session */
 const draftOf = (session) => drafts()[session] ?? "";
 
 /** @param {string} session @param {string} text */
