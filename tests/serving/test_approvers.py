@@ -91,6 +91,20 @@ def test_approvers_see_what_waits_and_may_do_nothing_else_with_runs_of_others():
         assert clerk.get("/runs").json()["runs"] == []
 
 
+@pytest.mark.parametrize("token", ["right-token", USERS])
+def test_all_lists_tell_the_text_that_was_said_last(token: str | dict[str, str]):
+    with serving(token=token) as client:
+        client.headers["authorization"] = f"Bearer {token if isinstance(token, str) else token['ada']}"
+        run = client.post("/runs", json={"message": ["look at this order", "buy a chair"]}).json()["id"]
+        events_of(client, run, '"paused"')
+        (call,) = client.get("/approvals").json()["approvals"]
+        (shown,) = client.get("/ui/approvals").json()["runs"]
+        (listed,) = client.get("/ui/runs").json()["runs"]
+        told = [call["message"], *(each["text"] for each in (shown, listed, client.get(f"/ui/run?id={run}").json()))]
+        assert told == ["buy a chair"] * 4
+        assert shown["approvals"] == [{name: call[name] for name in shown["approvals"][0]}]
+
+
 def test_without_approvers_each_user_decides_on_their_own():
     with serving(token=USERS) as client, people(client, *USERS.values()) as [ada, bob, _]:
         run, digest = asked(ada)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -182,6 +182,37 @@ def test_lists_name_the_files_of_a_run_and_leave_out_what_is_in_them(ask: Callab
             assert client_.get("/ui/file", params={"id": run["id"], "at": at}).status_code == 404
 
 
+@pytest.mark.parametrize("kind", [{}, {"mime_type": None}])
+def test_a_file_without_a_media_type_is_listed_as_bytes(kind: dict[str, None]):
+    with serving(Agent(ScriptedModel(["seen"]), name="clerk")) as client:
+        files = [{"content": IMAGE, "filename": "a" * 300, **kind}]
+        run = client.post("/runs", json={"message": {"content": "Look", "files": files}}).json()["id"]
+        named = {"filename": "a" * 256, "mime_type": "application/octet-stream"}
+        assert client.get("/ui/run", params={"id": run}).json()["files"] == [named]
+        assert client.get("/ui/file", params={"id": run}).json()["mime_type"] == "application/octet-stream"
+
+
+@pytest.mark.parametrize("ask", [responses, chat, ag_ui, ai_sdk, a2a, own("/runs"), own("/chat_completion")])
+def test_a_message_has_so_many_files(ask: Callable[[str], tuple[str, Any]]):
+    with serving(Agent(ScriptedModel(["seen"]), name="clerk")) as client:
+        path, body = ask("What is it?")
+        part = next(each for each in _lists(body) if len(each) > 2)
+        part += [part[-1]] * 98
+        refused = client.post(path, json=body, headers={"a2a-version": "1.0"})
+        assert "a message has up to 100 files" in refused.json()["error"]["message"]
+        assert client.get("/runs").json() == {"runs": []}
+
+
+def _lists(value: Any) -> Iterator[list[Any]]:
+    if isinstance(value, list):
+        yield (found := cast("list[Any]", value))
+        for each in found:
+            yield from _lists(each)
+    elif isinstance(value, dict):
+        for each in cast("dict[str, Any]", value).values():
+            yield from _lists(each)
+
+
 def test_of_a_list_of_runs_the_store_reads_no_files():
     said = {"content": "Look", "files": [{"content": IMAGE, "mime_type": "image/png"}]}
     with closing(RunStore()) as store:
@@ -192,6 +223,9 @@ def test_of_a_list_of_runs_the_store_reads_no_files():
             named = {"text": "Look", "files": [{"filename": None, "mime_type": "image/png"}]}
             assert (listed.said, listed.body) == (named, {})
         assert store.runs_of("ada", session="other") == []
+        with store.database.change() as changes:  # as a server does that does not know this column
+            changes.write("UPDATE trivium_served SET said = '{}' WHERE id = ?", [("run_1",)])
+        assert [each.said["text"] for each in store.paused()] == ["Look"]
         whole = store.find("run_1")
         assert whole is not None
         assert whole.files == said["files"]

@@ -165,6 +165,19 @@ def test_an_approval_is_given_in_the_next_response():
         assert third.output_text == "You said 2."
 
 
+@pytest.mark.parametrize("names_the_other", [True, False])
+def test_a_decision_is_for_the_response_that_has_asked(names_the_other: bool):
+    with serving() as http, client_of(str(http.base_url)) as client:
+        one, other = (client.responses.create(model="shop", input="buy") for _ in range(2))
+        first, second = (approval(str(each.output[-1].id)) for each in (one, other))
+        given: Any = {"input": [first | {"approve": False}, second]}
+        if names_the_other:
+            given = {"previous_response_id": other.id, "input": [first]}
+        with pytest.raises(openai.BadRequestError, match="was asked by another response"):
+            client.responses.create(model="shop", **given)
+        assert {each["state"] for each in http.get("/runs").json()["runs"]} == {"paused"}
+
+
 def approval(asked: str) -> Any:
     return {"type": "mcp_approval_response", "approval_request_id": asked, "approve": True}
 
@@ -216,7 +229,11 @@ def test_a_call_that_a_client_sends_back_is_told_to_the_model(result: dict[str, 
     call: Any = {"type": "mcp_call", "id": "mcp_1", "server_label": "x", "name": "price", "arguments": "{}", **result}
     with serving(Agent(model, name="echo")) as http, client_of(str(http.base_url)) as client:
         answer = client.responses.create(model="echo", input=[USER, call, USER], store=False)
-    assert answer.output_text == f"hi | (called price({{}}): {told}) | hi"
+        assert answer.output_text == f"hi | (called price({{}}): {told}) | hi"
+        for name in ("name", "arguments", "output"):
+            wrong: Any = {**call, name: {"a": 1}}
+            with pytest.raises(openai.BadRequestError, match=f"{name} is a text"):
+                client.responses.create(model="echo", input=[wrong, USER], store=False)
 
 
 def test_a_stream_that_is_dropped_at_any_event_is_taken_up_there():

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from serving._served import ask, make_shop, people, serving
 from trivium.serving import AgentServer
@@ -22,6 +26,17 @@ def test_whatever_is_asked_is_answered_as_described():
             tried = sum(len(each) for each in client.get("/openapi.json").json()["paths"].values())
     assert f"Tested: {tried}\n" in ran.stdout
     assert tried == 13
+
+
+@pytest.mark.parametrize("content", [b"abc", b"abcd", b"abcde", b"a", b"", b"~"])
+def test_the_description_allows_the_files_that_the_server_takes(content: bytes):
+    text = "~" if content == b"~" else base64.b64encode(content).decode()
+    with serving() as client:
+        form, _ = client.get("/openapi.json").json()["components"]["schemas"]["File"]["anyOf"]
+        files = [{"content": text, "detail": "low"}]
+        taken = client.post("/runs", json={"message": {"content": "hi", "files": files}}).status_code == 202
+        assert taken == bool(re.search(form["properties"]["content"]["pattern"], text))
+        assert "detail" in form["properties"]
 
 
 def test_the_numbers_of_a_server():

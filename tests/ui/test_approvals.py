@@ -53,7 +53,8 @@ def test_who_may_not_decide_is_told_who_does_and_an_approver_sees_enough_to_judg
     users = {"ada": "a-token", "clerk": "c-token"}
     with serving(token=users, approvers=["clerk"], inspectors=["clerk"]) as server:
         with ask(server.url, "a-token") as ada:
-            made = ada.post("/runs", json={"message": "buy a chair", "session_id": "shopping"}).json()["id"]
+            message = {"content": "buy a chair", "files": [{"content": "AAAA", "filename": "invoice.pdf"}]}
+            made = ada.post("/runs", json={"message": message, "session_id": "shopping"}).json()["id"]
             wait_for(ada, made, "paused")
         page = context.new_page()
         page.goto(f"{server.url}/#token=a-token")
@@ -70,6 +71,7 @@ def test_who_may_not_decide_is_told_who_does_and_an_approver_sees_enough_to_judg
         asked = page.get_by_role("group", name=WAITING)
         expect(asked).to_contain_text("Asked for by ada, in shop: buy a chair")
         expect(asked).to_contain_text("amount3")
+        expect(asked.get_by_role("listitem")).to_have_text("invoice.pdf")
         asked.get_by_role("link", name="shop").press("Enter")  # a run of another user, of which no tree is shown
         expect(page.get_by_role("heading", name="shop")).to_be_visible()
         expect(page.get_by_role("button", name="Cancel")).to_have_count(0)

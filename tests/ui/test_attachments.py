@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
+from serving._served import ask
 from trivium import Agent
 from trivium.llms import Request
 from trivium.serving import AgentServer
@@ -104,3 +105,16 @@ def test_files_are_attached_seen_sent_once_and_kept(context: BrowserContext, cle
     first, _ = (json.dumps(each.messages) for each in seen)
     assert "data:image/png;base64,iVBOR" in first
     assert "lease.pdf" in first
+
+
+def test_a_file_without_a_media_type_is_named_wherever_its_run_is_shown(context: BrowserContext, clerk: AgentServer):
+    files = [{"content": "AAAA", "filename": "a\u202egnp.exe"}]
+    with ask(clerk.url, TOKEN) as client:
+        said = {"message": {"content": "", "files": files}, "session_id": "s1"}
+        made = client.post("/runs", json=said).json()["id"]
+    page = context.new_page()
+    page.goto(f"{clerk.url}/#token={TOKEN}")
+    expect(page.get_by_role("cell", name=(named := "a\\u{202e}gnp.exe"))).to_be_visible()
+    for view in (f"run/{made}", "chat/s1"):
+        page.evaluate("view => { location.hash = `#/${view}`; }", view)
+        expect(page.get_by_role("main", name="Run" if view != "chat/s1" else "Chat").get_by_text(named)).to_be_visible()

@@ -14,6 +14,7 @@ from serving._served import own_server
 from trivium.serving import agent_app
 from trivium.serving._guard import Application
 from ui._shop import TOKEN, make_shop
+from ui.conftest import OpenPage
 from ui.test_chat import say
 
 
@@ -52,6 +53,11 @@ def test_below_a_path_it_works_and_shares_nothing_with_its_neighbour(
         expect(page.get_by_text("There are no runs yet")).to_be_visible()
         page.get_by_role("link", name="Chat").click()
         expect(page.get_by_role("textbox", name="Message")).to_have_value("")
+        page.get_by_role("textbox", name="Message").fill("of the other")
+        page.get_by_role("button", name="Forget token").click()
+        expect(page.get_by_role("heading", name="Token")).to_be_visible()
+        kept = page.evaluate("Object.values(sessionStorage).join()")
+        assert ["not sent" in kept, "of the other" in kept] == [True, False]
         page.goto(f"{url}/support/")  # its token is that which it was given
         page.get_by_role("row").last.get_by_role("link").click()
         with page.expect_download():
@@ -65,3 +71,13 @@ def test_below_a_path_it_works_and_shares_nothing_with_its_neighbour(
             client.headers.clear()
             assert client.get("/agents/support", follow_redirects=True).url == f"{url}/support/"
         page.close()
+
+
+def test_at_the_root_it_forgets_what_is_its_own(open_page: OpenPage):
+    page = open_page("#/chat/toString")
+    page.evaluate("sessionStorage.setItem('trivium-drafts/agents/', 'of another')")
+    page.get_by_role("textbox", name="Message").fill("not sent")
+    assert page.evaluate("({ ...localStorage })") == {"trivium-token": TOKEN}
+    page.get_by_role("button", name="Forget token").click()
+    expect(page.get_by_role("heading", name="Token")).to_be_visible()
+    assert page.evaluate("[...Object.values(localStorage), ...Object.values(sessionStorage)]") == ["of another"]

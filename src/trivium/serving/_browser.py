@@ -42,7 +42,7 @@ class RunBrowser:
 
     An owner with a name sees the runs of that name. The owner of a server with one token sees also what other programs
     have written into its journal. What stands inside of runs, such as instructions, results of tools and their errors,
-    is for inspectors alone. Approvers see of all runs what they were asked and have answered.
+    is for inspectors alone. Approvers see of all runs what they were asked, with its files, and have answered.
 
     Args:
         runs: the server's runs.
@@ -136,7 +136,7 @@ class RunBrowser:
         """Return a file that came with the message of a run, with its bytes in base64.
 
         Raises:
-            Failure: the owner has no such run, or it no such file; status 404.
+            Failure: the owner has no such run and is no approver, or it has no such file; status 404.
         """
         request, _ = await run_in_worker(partial(self._look, owner, run_id, to_decide=True))
         files = [] if request is None else request.files
@@ -145,11 +145,20 @@ class RunBrowser:
         return files[at]
 
     async def approvals(self, owner: str) -> list[JSONObject]:
-        """Return the runs that wait for a decision of a user, as `show` does, or of the journal's other programs."""
+        """Return the runs that wait for a decision of a user, or of the journal's other programs, with their calls."""
+        waiting = await self._runs.waiting_for(owner)
+        served = [{**_row(each.id, each, None, {}), "approvals": calls} for each, calls in waiting]
         if owner:
-            return [await self.show(owner, each.id) for each in await self._runs.waiting_for(owner)]
-        found = await self.search(owner, Wanted(state="paused", most=1000))
-        return [await self.show(owner, each["id"]) for each in found["runs"]]
+            return served
+        return served + await run_in_worker(partial(self._others_waiting, {each.id for each, _ in waiting}))
+
+    def _others_waiting(self, served: Collection[str]) -> list[JSONObject]:
+        """Return the runs of other programs that wait, as `approvals` does, without reading again those it has."""
+        paused = [each for each in self._journal.runs() if each.status == "paused" and each.id not in served]
+        found = {each.id: each for each in paused if self._store.find(each.id) is None}
+        inputs = self._journal.inputs([*found])
+        rows = [_row(run_id, None, info, inputs.get(run_id, {})) for run_id, info in found.items()]
+        return [{**each, "approvals": described_in(self._journal, each["id"])} for each in rows]
 
     async def outline(self, owner: str, run_id: str, after: int = 0, size: int = 0) -> JSONObject:
         """Return the nodes of a run in columns, or those that have changed; see `RunOutline.as_json`."""
@@ -264,7 +273,7 @@ def _row(run_id: str, request: RunRequest | None, info: RunInfo | None, given: J
         row |= {
             "session": request.session, "program": request.name, "tokens": request.tokens, "usd": request.usd,
             "ended": request.ended or None, "root": row["root"] or request.name,
-            "text": row["text"] or request.said.get("text", ""), "files": request.said.get("files", []),
+            "text": request.said["text"] or row["text"], "files": request.said["files"],
         }  # fmt: skip
     return row
 

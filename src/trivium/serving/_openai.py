@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from trivium.events import JSONObject
-from trivium.serving._wire import Failure
+from trivium.serving._wire import Failure, check_files
 
 if TYPE_CHECKING:
     pass
@@ -50,6 +50,7 @@ def parse_conversation(items: Iterable[object], what: str) -> list[JSONObject]:
                 422, "InvalidRequest", f"{what} holds messages of user, assistant, system and developer alone"
             )
         text, files = _parse_content(item.get("content"), what)
+        check_files(files)
         said: JSONObject = {"content": text, "is_answer": role == "assistant"}
         found.append({**said, "files": files} if files else said)
     if not found or found[-1]["is_answer"]:

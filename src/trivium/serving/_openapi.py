@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from trivium.events import JSONObject
 from trivium.serving._http import PAGE
+from trivium.serving._wire import MAX_FILES
 
 _ID: Final[JSONObject] = {"name": "run_id", "in": "path", "required": True, "schema": {"type": "string"}}
 _SESSION: Final[JSONObject] = {
@@ -14,6 +15,7 @@ _SESSION: Final[JSONObject] = {
     "description": "a conversation: a whole number, or a text; 7 and \"7\" are one, and run_ begins those of one run",
 }  # fmt: skip
 _TEXT: Final[JSONObject] = {"type": ["string", "null"]}
+_BASE64: Final = "^(?:[0-9A-Za-z+/]{4})*(?:[0-9A-Za-z+/]{2}==|[0-9A-Za-z+/]{3}=|[0-9A-Za-z+/]{4})$"
 _MESSAGE: Final[JSONObject] = {
     "description": "a text of a user, an object with a content, or a list of these",
     "anyOf": [
@@ -37,7 +39,11 @@ _SCHEMAS: Final[JSONObject] = {
             "sender": {},
             "type": {},
             "extra_info": {},
-            "files": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/File"}},
+            "files": {
+                "type": ["array", "null"],
+                "maxItems": MAX_FILES,
+                "items": {"$ref": "#/components/schemas/File"},
+            },
         },
     },
     "File": {
@@ -48,9 +54,10 @@ _SCHEMAS: Final[JSONObject] = {
                 "required": ["content"],
                 "additionalProperties": False,
                 "properties": {
-                    "content": {"type": "string", "contentEncoding": "base64", "pattern": "^(?:[0-9A-Za-z+/]{4})+$"},
-                    "mime_type": _TEXT,
+                    "content": {"type": "string", "contentEncoding": "base64", "pattern": _BASE64},
+                    "mime_type": {**_TEXT, "description": "default application/octet-stream"},
                     "filename": _TEXT,
+                    "detail": _TEXT,
                 },
             },
             {

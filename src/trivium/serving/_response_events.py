@@ -191,6 +191,11 @@ def asked_id(response_id: str, digest: str) -> str:
     return f"mcpr_{response_id[5:]}_{digest}"
 
 
+def response_of(item_id: str) -> str:
+    """Return the id of the response of which an item is output; "resp_": the id of the item names none."""
+    return f"resp_{item_id.partition('_')[2].rpartition('_')[0]}"
+
+
 def _part(text: str) -> JSONObject:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 

@@ -14,7 +14,7 @@ from trivium.serving._approvals import DECISION_BESIDE, Verdict
 from trivium.serving._http import MOST, json_response, owner_of, read_object, text_field, whole_number
 from trivium.serving._log import STOPS
 from trivium.serving._openai import check_format, parse_conversation
-from trivium.serving._response_events import ResponseEvents, asked_id
+from trivium.serving._response_events import ResponseEvents, asked_id, response_of
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._served_run import ServedRun, followed
 from trivium.serving._streams import Awaited, Streamed, follow_as, server_event
@@ -116,11 +116,14 @@ class ResponseRoutes(Routes):
     async def _decide(self, part: _Part, decisions: list[JSONObject], kept: JSONObject) -> _Part:
         if not kept["store"]:
             raise Failure(422, "InvalidRequest", "a run that has asked for approvals is stored: leave store out")
-        made = {
-            text_field(each, "approval_request_id").rpartition("_")[2]:
-                Verdict.parse(each, _FORM, ("type", "id", "status", "approval_request_id"), "approve")
-            for each in decisions
-        }  # fmt: skip
+        made = dict[str, Verdict]()
+        for each in decisions:
+            asked = text_field(each, "approval_request_id")
+            if response_of(asked).split("_")[1] not in ("", part.run.id.removeprefix("run_")):
+                text = f"{asked[:100]!r} was asked by another response than {part.id}"
+                raise Failure(422, "InvalidRequest", f"{text}: decide on it in a request of its own")
+            verdict = Verdict.parse(each, _FORM, ("type", "id", "status", "approval_request_id"), "approve")
+            made[asked.rpartition("_")[2]] = verdict
         after = await decide_rest(self._runs, part.run, made, {"response": kept})
         return _Part(part.run, part.number + 1, after)
 
@@ -169,7 +172,7 @@ class ResponseRoutes(Routes):
             "themselves (with Vercel's AI SDK: `store: false`)",
         )  # fmt: skip
         try:
-            part = await self._find(owner, f"resp_{item_id.partition('_')[2].rpartition('_')[0]}")
+            part = await self._find(owner, response_of(item_id))
         except Failure:
             raise unknown from None
         if all(each["id"] != item_id for each in _object(part)["output"]):
@@ -256,8 +259,8 @@ def _said(items: Iterable[object], *, is_known: bool) -> Iterator[object]:
     for each in items:
         if _type_of(each) == "mcp_call" and not is_known:
             call = cast("JSONObject", each)
-            result = call.get("output") or call.get("error") or "no result"
-            text = f"(called {call.get('name')}({call.get('arguments')}): {result})"
+            name, arguments, output = (text_field(call, each, inf) for each in ("name", "arguments", "output"))
+            text = f"(called {name}({arguments}): {output or call.get('error') or 'no result'})"
             yield {"role": "assistant", "content": text}
         elif _type_of(each) not in (*_OURS, _APPROVAL):
             yield each

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
-from trivium.journal import Journal
-from trivium.serving._approvals import Verdict, described, described_in
+from trivium.serving._approvals import Verdict, described
 from trivium.serving._http import (
     MOST,
     json_response,
@@ -155,8 +154,8 @@ class RunRoutes(Routes):
 
     async def approvals(self, request: Request) -> Response:
         """Return the calls on which the user decides, in the order in which they were asked about."""
-        runs = await self._runs.waiting_for(owner_of(request))
-        found = await run_in_worker(partial(_waiting, self._runs.journal, runs))
+        waiting = await self._runs.waiting_for(owner_of(request))
+        found = [_asked(run) | call for run, calls in waiting for call in calls]
         return json_response({"approvals": sorted(found, key=lambda each: each["asked"])})
 
     async def forget(self, request: Request) -> Response:
@@ -188,20 +187,11 @@ def _head(request: RunRequest) -> JSONObject:
     }  # fmt: skip
 
 
-def _waiting(journal: Journal, runs: Sequence[RunRequest]) -> list[JSONObject]:
-    """Return the calls of paused runs that wait, each with what was asked of its run, and by whom."""
-    return [
-        {
-            "run": run.id,
-            "user": run.owner,
-            "model": run.name,
-            "session_id": run.session,
-            "message": run.said.get("text", ""),
-            **call,
-        }
-        for run in runs
-        for call in described_in(journal, run.id)
-    ]
+def _asked(run: RunRequest) -> JSONObject:
+    """Return what was asked of a run, and by whom, for those who decide on its calls."""
+    return {
+        "run": run.id, "user": run.owner, "model": run.name, "session_id": run.session, "message": run.said["text"],
+    }  # fmt: skip
 
 
 def _lines(run: ServedRun, after: int) -> AsyncGenerator[bytes]:

@@ -18,7 +18,7 @@ from trivium.exceptions import JournalError, UnknownRunError
 from trivium.journal import Journal
 from trivium.module import Module
 from trivium.serving._admission import Admission
-from trivium.serving._approvals import Approvals, Verdict
+from trivium.serving._approvals import Approvals, Verdict, described_in
 from trivium.serving._claims import RunClaims
 from trivium.serving._conversation import check_unattended, client_messages, not_done, session_id_of, unknown_session
 from trivium.serving._limits import OwnerLimits
@@ -197,10 +197,11 @@ class Runs:
         request = await run_in_worker(partial(self.store.find, run_id)) if is_any else None
         return await self.find(user if request is None else request.owner, run_id)
 
-    async def waiting_for(self, user: str) -> list[RunRequest]:
-        """Return the runs that wait and on which a user decides, the oldest first; see `find_for`."""
+    async def waiting_for(self, user: str) -> list[tuple[RunRequest, list[JSONObject]]]:
+        """Return the runs that wait and on which a user decides, the oldest first, with their calls; see `find_for`."""
         paused, approvers = await run_in_worker(self.store.paused), self.approvals.approvers
-        return [each for each in paused if (user in approvers if approvers else each.owner == user)]
+        found = [each for each in paused if (user in approvers if approvers else each.owner == user)]
+        return await run_in_worker(lambda: [(each, described_in(self.journal, each.id)) for each in found])
 
     def alone(self, owner: str, session: str) -> AbstractAsyncContextManager[None]:
         """Have one request of a conversation after the other look what there is, as long as the block runs."""

@@ -98,16 +98,15 @@ class RunRequest:
     @property
     def files(self) -> list[JSONObject]:
         """The files of what its client has said last, each with its `mime_type`, and a `content` or a `url`."""
-        return self._last.get("files") or []
+        files = cast("list[JSONObject]", self._last.get("files") or [])
+        return [{**each, "mime_type": each.get("mime_type") or "application/octet-stream"} for each in files]
 
     def summary(self) -> JSONObject:
         """Return what `said` is of the body."""
         content: object = self._last.get("content")
         text = content[:1000] if isinstance(content, str) else ""
-        return {
-            "text": text,
-            "files": [{name: each.get(name) for name in ("filename", "mime_type")} for each in self.files],
-        }
+        files = [{name: each.get(name) for name in ("filename", "mime_type")} for each in self.files]
+        return {"text": text, "files": [{name: said and said[:256] for name, said in each.items()} for each in files]}
 
     @property
     def _last(self) -> JSONObject:
@@ -150,7 +149,9 @@ class TaskFilter:
 
 _COLUMNS: Final = tuple(each.name for each in fields(RunRequest))
 _ALL: Final = f"SELECT {', '.join(_COLUMNS)} FROM trivium_served"  # noqa: S608 - our own names
-_HEADS: Final = _ALL.replace(", body FROM", ", '{}' FROM")
+_HEADS: Final = f"""SELECT {", ".join(_COLUMNS[:-1])}, CASE WHEN said = '{{}}' THEN body ELSE '{{}}' END
+    FROM trivium_served"""  # noqa: S608 - our own names
+"""All but the bodies, of which only those are read that say what `said` does not: of servers without this column."""
 _IS_NAMED: Final = """substr(session, 1, 4) <> 'run_'
     AND NOT (substr(session, 1, 4) = 'mcp:' AND substr(session, length(session)) = '/')"""
 """The condition of `is_named` in SQL."""
@@ -451,7 +452,9 @@ class RunStore:
 
     def _requests(self, where: str, *values: object, columns: str = _ALL) -> list[RunRequest]:
         found = [dict(zip(_COLUMNS, row, strict=True)) for row in self.database.read(columns + where, values)]
-        return [RunRequest(**{**each, **{name: json.loads(each[name]) for name in ("said", "body")}}) for each in found]
+        read = [{**each, **{name: json.loads(each[name]) for name in ("said", "body")}} for each in found]
+        requests = [RunRequest(**each) for each in read]
+        return [each if each.said else replace(each, said=each.summary()) for each in requests]
 
 
 def is_named(session: str) -> bool:

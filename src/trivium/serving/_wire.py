@@ -7,7 +7,7 @@ says of its kind are read. So no client can forge a tool call, an answer of the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Final, NoReturn, cast, get_args
 
@@ -37,14 +37,16 @@ Session = int | str
 MAX_NAME: Final = 256
 MAX_SOURCES: Final = 100
 """The sources by name that are read with a message: each answer of a session repeats them."""
+MAX_FILES: Final = 100
+"""The files of one message: lists of runs name each."""
 MAX_DEPTH: Final = 100
 """Levels of objects and lists in a body: what is remembered of it is written as JSON within more of them."""
 READ: Final = ("content", "sender", "type", "extra_info", "sources", "files")
 """The keys of a message that are read; what else it has as it was dumped counts for nothing here."""
 _KNOWN: Final = frozenset((*Message.model_fields, *get_args(MessageExtra))) - {"attachments"}
 _FILE: Final = (
-    "a file has its bytes in base64 as content, a mime_type and, if you like, a filename; or it is an image, with its"
-    " https:// address as url and a mime_type that begins with image/"
+    "a file has its bytes in base64 as content and, if you like, a mime_type and a filename; or it is an image, with"
+    " its https:// address as url and a mime_type that begins with image/"
 )
 _ROLES = frozenset(
     {"assistant", "model", "tool", *(str(entity).lower() for entity in Entity if entity is not Entity.USER)}
@@ -198,9 +200,18 @@ def parse_messages(value: object, names: Iterable[str], structured: bool) -> lis
     return messages
 
 
+def check_files(files: Sequence[object]) -> None:
+    """Raise a Failure where a message has more files than one may have."""
+    if len(files) > MAX_FILES:
+        text = f"a message has up to {MAX_FILES} files: send the others with further messages"
+        raise Failure(422, "InvalidRequest", text, "files", MAX_FILES)
+
+
 def _parse_files(value: object) -> tuple[FileAttachment, ...]:
     if value is None or isinstance(value, list):
-        return tuple(map(_parse_file, cast("list[object]", value or ())))
+        given = cast("list[object]", value or [])
+        check_files(given)
+        return tuple(map(_parse_file, given))
     raise Failure(422, "InvalidRequest", f"the files of a message are a list: {_FILE}")
 
 

@@ -3,7 +3,9 @@ import { signal } from "@preact/signals";
 
 /** The path where the page stands: servers below different paths of one address keep nothing of each other. */
 export const PLACE = new URL(".", location.href).pathname;
-const KEPT = `trivium-token${PLACE}`;
+const KEPT = `trivium-token${PLACE === "/" ? "" : PLACE}`;
+/** The key of the drafts of this page. */
+export const DRAFTS = `trivium-drafts${PLACE}`;
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
 
 /** Return a token as it is used; null: it is none, for a header cannot carry it. @param {string | null} text */
@@ -13,7 +15,7 @@ function usable(text) {
 
 /**
  * Return a storage of the browser, or one that this page alone has: to sites that may keep nothing browsers refuse theirs.
- * @param {"localStorage" | "sessionStorage"} name @returns {Pick<Storage, "getItem" | "setItem" | "removeItem" | "clear">}
+ * @param {"localStorage" | "sessionStorage"} name @returns {Pick<Storage, "getItem" | "setItem" | "removeItem">}
  */
 function storage(name) {
   try {
@@ -24,7 +26,6 @@ function storage(name) {
       getItem: (key) => held.get(key) ?? null,
       setItem: (key, text) => void held.set(key, text),
       removeItem: (key) => void held.delete(key),
-      clear: () => held.clear(),
     };
   }
 }
@@ -58,6 +59,13 @@ export function setToken(text) {
   if (text) lasting.setItem(KEPT, text);
   else lasting.removeItem(KEPT);
   token.value = usable(text);
+}
+
+/** Forget the token and the drafts. */
+export function forget() {
+  passing.removeItem(DRAFTS);
+  setToken("");
+  token.value = null;
 }
 
 addEventListener("storage", (event) => {

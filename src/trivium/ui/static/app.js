@@ -3,7 +3,7 @@ import { render } from "preact";
 import { useEffect, useErrorBoundary, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { html } from "./html.js";
-import { changes, get, hasToken, isOnline, passing, setToken, token } from "./api.js";
+import { changes, forget, get, hasToken, isOnline, setToken, token } from "./api.js";
 import { Approvals } from "./approvals.js";
 import { Chat } from "./chat.js";
 import { Compare } from "./compare.js";
@@ -125,7 +125,7 @@ function App() {
               <span class="hidden"> waiting</span></span>` : null}</a>`))}
       </nav>
       ${known?.owner ? html`<span class="quiet owner">${known.owner}</span>` : null}
-      ${token.value ? html`<button class="plain" onClick=${() => { setToken(""); passing.clear(); token.value = null; }}>Forget token</button>` : null}
+      ${token.value ? html`<button class="plain" onClick=${forget}>Forget token</button>` : null}
     </header>
     <div role="status" class="notice" hidden=${isOnline.value}>The server does not answer; trying again …</div>
     ${known ? html`<main id="main" tabindex="-1" aria-label=${name}><${View} parts=${parts} about=${known} paused=${paused} /></main>`

@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { post } from "./api.js";
+import { SentFiles } from "./attachments.js";
 import { ago, asText, moment, oneLine } from "./format.js";
 import { Exact } from "./values.js";
 
@@ -91,7 +92,7 @@ function Decide({ run, call, about, isLinked, isOver, onDone }) {
       <dd><pre tabindex="0"><${Exact} text=${asText(value)} /></pre></dd></div>`)}</dl>` : html`<p class="quiet">It has no arguments.</p>`}
     ${call.why ? html`<p>${call.why}</p>` : null}
     ${isLinked ? html`<p class="quiet">${run.owner ? html`Asked for by <b>${run.owner}</b>, in ` : "In "}<a href=${`#/run/${encodeURIComponent(run.id)}`}>${run.root || run.program}</a>:
-      ${" "}${oneLine(run.text, 160)}</p>` : null}
+      ${" "}${oneLine(run.text, 160)}</p><${SentFiles} run=${run} />` : null}
     ${run.program === "" ? html`<p class="quiet">Its program goes on when it is resumed: <code>trivium resume ${run.id} MODULE:OBJECT</code></p>` : null}
     ${isRefusing && !verdict ? html`<label>Reason, which the model reads <input ref=${field} value=${reason} maxlength="1000"
       onInput=${(/** @type {any} */ e) => setReason(e.target.value)}

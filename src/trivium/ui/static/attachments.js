@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { get } from "./api.js";
 import { useAsked } from "./hooks.js";
+import { Exact } from "./values.js";
 
 /** @typedef {{ filename: string | null, mime_type: string, content?: string }} Attached its bytes as base64, where they are known */
 
@@ -70,12 +71,17 @@ export function useFiles(maxBytes) {
 
 /** A file, an image with what it shows. @param {{ file: Attached, children?: any }} props */
 export function Attachment({ file: { filename, mime_type, content }, children }) {
-  return html`<li>${mime_type.startsWith("image/") ? html`<span class="thumb">${content ? html`<img alt="" src=${`data:${mime_type};base64,${content}`} />` : null}</span>` : null}
-    <span>${filename || mime_type}</span>${children}</li>`;
+  return html`<li>${mime_type.startsWith("image/") && html`<span class="thumb">${content && html`<img alt="" src=${`data:${mime_type};base64,${content}`} />`}</span>`}
+    <span><${Exact} text=${filename || mime_type} /></span>${children}</li>`;
 }
 
-/** A file that was sent with the message of a run. @param {{ run: string, at: number, file: Attached }} props */
-export function SentFile({ run, at, file }) {
+/** @param {{ run: string, at: number, file: Attached }} props */
+function SentFile({ run, at, file }) {
   const { value } = useAsked(async () => (file.mime_type.startsWith("image/") ? get("/ui/file", { id: run, at }) : null), []);
   return html`<${Attachment} file=${{ ...file, content: value?.content }} />`;
+}
+
+/** The files of a run's message. @param {{ run: { id: string, files: Attached[] } }} props */
+export function SentFiles({ run }) {
+  return run.files.length ? html`<ul class="files">${run.files.map((file, at) => html`<${SentFile} key=${at} run=${run.id} at=${at} file=${file} />`)}</ul>` : null;
 }

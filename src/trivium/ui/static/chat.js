@@ -1,10 +1,10 @@
 // A conversation: each turn is a run, of which the events are shown as they come.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
-import { follow, get, isOnline, passing, PLACE, post } from "./api.js";
+import { DRAFTS, follow, get, isOnline, passing, post } from "./api.js";
 import { ago, asText, isActive, oneLine, stateWords } from "./format.js";
 import { Decisions } from "./approvals.js";
-import { Attachment, SentFile, size, sizeOf, useFiles } from "./attachments.js";
+import { Attachment, SentFiles, size, sizeOf, useFiles } from "./attachments.js";
 import { Answer } from "./citations.js";
 import { useAsked } from "./hooks.js";
 import { Markdown } from "./markdown.js";
@@ -173,7 +173,7 @@ function turnOf({ turn, state, program, about }) {
   const isComing = isActive(state);  // a text is read to who listens when it is complete: then its element is made anew
   return html`<div class="turn">
     <div class="user"><span class="hidden">You: </span>${turn.text ? html`<pre>${turn.text}</pre>` : null}
-      ${turn.files.length ? html`<ul class="files">${turn.files.map((file, at) => html`<${SentFile} key=${at} run=${turn.id} at=${at} file=${file} />`)}</ul>` : null}</div>
+      <${SentFiles} run=${turn} /></div>
     <p class="quiet small" aria-live="off"><span class="hidden">${program}: </span><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}<${State} state=${state} /></p>
     <div class="agent stack">
       ${state === "running" && !turn.parts.length ? html`<p class="dots" role="img" aria-label="thinking">···</p>` : null}
@@ -199,13 +199,15 @@ function Tool({ part, state }) {
     ${part.error ? html`<p class="bad">${part.error}</p>` : null}</details>`;
 }
 
-/** Return what was typed in a conversation and not sent: it outlives its view and a reload. @param {string} session */
-const draftOf = (session) => passing.getItem(`trivium-draft${PLACE}${session}`) ?? "";
+const drafts = () => ({ __proto__: null, ...JSON.parse(passing.getItem(DRAFTS) ?? "{}") });
+
+/** Return the draft of a conversation, which outlives its view and a reload. @param {string} session */
+const draftOf = (session) => drafts()[session] ?? "";
 
 /** @param {string} session @param {string} text */
 function keepDraft(session, text) {
   try {
-    passing.setItem(`trivium-draft${PLACE}${session}`, text);
+    passing.setItem(DRAFTS, JSON.stringify({ ...drafts(), [session]: text }));
   } catch {
     // The browser has no room for a text of megabytes: it stays in its field alone.
   }

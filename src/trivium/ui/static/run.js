@@ -4,6 +4,7 @@ import { html } from "./html.js";
 import { download, get, post, Problem } from "./api.js";
 import { ago, count, duration, isActive, moment, money, oneLine, stateWords } from "./format.js";
 import { Decisions } from "./approvals.js";
+import { SentFiles } from "./attachments.js";
 import { Answer } from "./citations.js";
 import { useAsked } from "./hooks.js";
 import { merged, Outline } from "./outline.js";
@@ -108,7 +109,7 @@ function Head({ run, outline, about, onFork, onDelete, onChange }) {
     </div>
     ${error ? html`<p class="bad" role="alert">${error}</p>` : null}
     <dl class="facts">
-      <div><dt>Input</dt><dd>${oneLine(run.text, 300) || "–"}</dd></div>
+      <div><dt>Input</dt><dd>${oneLine(run.text, 300) || "–"}<${SentFiles} run=${run} /></dd></div>
       ${run.program && run.program !== run.root ? html`<div><dt>Program</dt><dd>${run.program}</dd></div>` : null}
       <div><dt>Began</dt><dd title=${moment(run.started)}>${ago(run.started)}</dd></div>
       <div><dt>Took</dt><dd>${duration(took) || "–"}</dd></div>

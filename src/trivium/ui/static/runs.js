@@ -5,6 +5,7 @@ import { get, PLACE } from "./api.js";
 import { ago, count, duration, isActive, moment, money, oneLine } from "./format.js";
 import { useAsked } from "./hooks.js";
 import { State, whyOf } from "./run.js";
+import { Exact } from "./values.js";
 
 const PAGE = 100;
 const MOST = 1000;
@@ -89,7 +90,7 @@ function Line({ run, about, isPicked, onPick }) {
     <td class="is"><${State} state=${run.state} /></td>
     <td class="id"><a href=${place}>${run.root || run.program}</a> <span class="quiet mono" title=${run.id}>${middleOf(run.id)}</span>
       ${run.program && run.program !== run.root ? html` <span class="quiet">${run.program}</span>` : null}${run.fork ? html` <span class="badge">fork</span>` : null}</td>
-    <td class="input">${oneLine(run.text, 120)}${why ? html`<div class="bad">${oneLine(why, 160)}</div>` : null}</td>
+    <td class="input">${oneLine(run.text, 120) || html`<${Exact} text=${oneLine(run.files.map((/** @type {any} */ file) => file.filename || file.mime_type).join(", "), 120)} />`}${why ? html`<div class="bad">${oneLine(why, 160)}</div>` : null}</td>
     <td class="when" title=${moment(run.started)}>${ago(run.started)}</td>
     <td class="number">${duration(took)}</td><td class="number tokens">${count(run.tokens || null)}</td><td class="number">${money(run.usd)}</td>
   </tr>`;
