@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from trivium.commander import Event
 from trivium.exceptions import ConfigurationError, DocumentNotFoundError, RunKilledError, UnreadableDocumentError
 from trivium.knowledge import Chunk, IngestReport, Library, Source, VectorStore, VectorStoreConfig, find_sources
 from trivium.knowledge._library import IngestEvent
+from trivium.knowledge.stores import SourceRecord
 from trivium.schema import DocMetaData, Document
 
 from .stores._kinds import Words
@@ -131,6 +133,18 @@ def test_another_size_of_chunks_is_a_change(store: VectorStore) -> None:
     Library(store).ingest(note)
     report = Library(store, size=20).ingest(note)
     assert (report.updated, report.chunks) == (["note"], 2)
+
+
+def test_emails_that_an_older_version_has_read_are_read_again_with_their_files(store: VectorStore) -> None:
+    notes = [Note("offer.eml", "See the file."), Note("note.txt", "The rent is 950 EUR.")]
+    older = sha256(b"400\0").hexdigest()[:8]  # the recipe of both then
+    for note in notes:
+        mark = f"{note.fingerprint()[:32]}.{older}.{sha256(b'1').hexdigest()[:16]}"
+        store.stage([Chunk.of(note.texts[0], source=note.name, fingerprint=mark)])
+        store.publish(SourceRecord(note.name, mark, 1))
+    report = Library(store).ingest(*notes)
+    assert (report.updated, report.unchanged) == (["offer.eml"], ["note.txt"])
+    assert len(Library(store).ingest(*notes).unchanged) == 2
 
 
 def test_parts_of_a_source_are_one_source(store: VectorStore) -> None:

@@ -36,6 +36,7 @@ from trivium.knowledge.loading._folder import IGNORED
 from trivium.knowledge.stores import SourceRecord, VectorStore
 from trivium.parsing import Chunk
 from trivium.parsing.chunks import Chunker
+from trivium.parsing.lowlevel import suffix_of, text_type
 from trivium.schema.lowlevel import checked, positive
 
 Outcome: TypeAlias = Literal["reading", "added", "updated", "unchanged", "failed", "dropped"]
@@ -45,6 +46,7 @@ _BATCH = 512  # chunks that are embedded and staged together
 _TRIES = 3  # for a source that changes while it is read, or that another process ingests at the same time
 _SHOWN = 5  # failed sources, and suffixes of skipped files, in the text of a report
 _GONE = (404, 410)  # the statuses of pages that do not exist
+_READING = {"message/rfc822": "\0attachments"}  # of a format what was not read at first: it is read into older stores
 _FAULTS = (DocumentError, FetchError, MissingExtraError)  # of one source: the others go on
 
 
@@ -259,9 +261,8 @@ class _Ingest:
         self._held: list[tuple[IngestItem, list[Chunk]]] = []
         self._late, self._tries = list[Source](), dict[str, int]()
         self._done = self._total = 0
-        recipe = f"{library.size}\0{'' if library.chunker is None else _name_of(library.chunker)}"
-        recipe += f"\0{library.encoding}" if library.encoding else ""
-        self._recipe = sha256(recipe.encode()).hexdigest()[:8]
+        self._recipe = f"{library.size}\0{'' if library.chunker is None else _name_of(library.chunker)}"
+        self._recipe += f"\0{library.encoding}" if library.encoding else ""
 
     async def run(self, places: Sequence[Place], prune: bool) -> IngestReport:
         try:
@@ -342,14 +343,15 @@ class _Ingest:
 
     async def _read(self, source: Source, is_last: bool) -> bool:
         """Read a source if it has changed; return False if it changed meanwhile and must be read again."""
-        state = await invoke(source.state)
+        state, recipe = await invoke(source.state), self._recipe_of(source)
+        end = f".{recipe}.{sha256(state.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
         before = self._known.get(source.name)
-        if before is not None and before.fingerprint.endswith(self._state_of(state)):
+        if before is not None and before.fingerprint.endswith(end):
             return self._end(source.name, "unchanged")
         content = await invoke(source.fingerprint)
-        if before is not None and before.fingerprint.startswith(f"{content[:32]}.{self._recipe}."):
+        if before is not None and before.fingerprint.startswith(f"{content[:32]}.{recipe}."):
             return self._end(source.name, "unchanged")
-        item = IngestItem(source, f"{content[:32]}{self._state_of(state)}", before)
+        item = IngestItem(source, f"{content[:32]}{end}", before)
         try:
             await self.chunk(item)
         except _FAULTS:
@@ -366,9 +368,10 @@ class _Ingest:
             )
         return False
 
-    def _state_of(self, state: str) -> str:
-        """Return the end of the fingerprint of a source in this state, chunked with these settings."""
-        return f".{self._recipe}.{sha256(state.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    def _recipe_of(self, source: Source) -> str:
+        """Return a hash of how the chunks of a source are made: the settings, and what is read of its format."""
+        reading = _READING.get(text_type(suffix_of(source.name)) or "", "")
+        return sha256(f"{self._recipe}{reading}".encode()).hexdigest()[:8]
 
     async def chunk(self, item: IngestItem) -> None:
         """Read and chunk a source; embed and stage chunks as soon as there are enough for a batch."""

@@ -88,7 +88,7 @@ def area_of(wanted: str, sheets: Collection[str], file: str) -> tuple[str, tuple
     try:
         bounds = range_boundaries(part)
     except ValueError:
-        bounds = (0,)
+        bounds = (0, 0, 0, 0)
     if 0 in bounds or not any(bounds):
         raise LookupError(f"{part!r} is no part of a sheet: write it as in Excel, {title}!A12:C40")
     left, top, right, bottom = bounds
