@@ -15,7 +15,17 @@ from parsing._pdf import pdf
 from parsing.test_scans import page_image
 from trivium.exceptions import ConfigurationError
 from trivium.extraction import Case, parse_fields
-from trivium.parsing import Locator, MailDocument, PagedDocument, Parser, ParsingConfig, ReadLimits, Splitter, read
+from trivium.parsing import (
+    Locator,
+    MailDocument,
+    PagedDocument,
+    Parser,
+    ParsingConfig,
+    Place,
+    ReadLimits,
+    Splitter,
+    read,
+)
 from trivium.parsing.chunks import chunk
 from trivium.schema import Document
 
@@ -82,8 +92,17 @@ def test_each_kind_is_read_at_its_own_places(tmp_path: Path) -> None:
     for each in chunk(document, size=60):
         about = each.metadata
         assert document.content[about.start : about.end] == each.content
-        assert locator.place(about.start) == (about.page, about.line, about.attachment)
+        place = locator.place(about.start)
+        assert place == Place(about.page, about.line, about.attachment)
+        assert tuple(place) == (about.page, about.line)
     assert [each.metadata.position for each in chunk(document)] == list(range(len(list(chunk(document)))))
+
+
+def test_a_mail_comes_back_from_its_json_as_a_text(tmp_path: Path) -> None:
+    document = read_mail(tmp_path, mail(("b.txt", b"first\nsecond\n")))
+    again = MailDocument.model_validate_json(document.model_dump_json())
+    assert (again.content, again.metadata) == (document.content, document.metadata)
+    assert "".join(each.content for each in chunk(again)).endswith("second")
 
 
 def test_a_long_mail_is_read_apart_with_its_files(tmp_path: Path) -> None:
