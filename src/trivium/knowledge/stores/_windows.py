@@ -63,9 +63,7 @@ def _span(
     inside = [
         (document, score)
         for document, score in found
-        if isinstance(document, Chunk)
-        and _file_of(document) == file
-        and first <= document.metadata.position <= last
+        if isinstance(document, Chunk) and _file_of(document) == file and first <= document.metadata.position <= last
     ]
     best, score = max(inside, key=lambda each: each[1])
     same = [each for each in around if each.metadata.fingerprint == best.metadata.fingerprint]
