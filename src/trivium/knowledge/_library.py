@@ -157,8 +157,9 @@ class Library:
             `Retriever` returns the chunks around the one that it found).
         limits: what one source may take; default `IngestLimits()`.
         encoding: that of texts without a byte order mark; see `find_sources`. Where it changes, all is read again.
-        include: patterns of the files in folders and repositories that are read; see `find_sources`.
-        exclude: patterns of those that are not read; they are gone for `prune`.
+        include: patterns of the files in folders and repositories that are read; see `find_sources`. Others are gone
+            for `prune`.
+        exclude: patterns of those that are not read; they are gone for `prune`, too.
 
     Raises:
         ConfigurationError: the size is below 1.
