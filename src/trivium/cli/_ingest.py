@@ -50,7 +50,7 @@ def ingest_command(
     exclude: Exclude = None,
     encoding: Encoding = "",
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
-    max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time to read a document or attachment.")] = 15,
+    max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time to read a file or attachment.")] = 15,
 ) -> int:
     """Read FILES into STORE, for `trivium ask --store`."""
     from trivium.cli._knowledge import choose_store, fill_store, find_places  # the parser loads nothing
