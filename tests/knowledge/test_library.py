@@ -6,7 +6,6 @@ import asyncio
 import os
 import subprocess
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +15,8 @@ from _http_server import PageServer
 from trivium.actions.web import Fetcher
 from trivium.commander import Event
 from trivium.exceptions import ConfigurationError, DocumentNotFoundError, RunKilledError, UnreadableDocumentError
-from trivium.knowledge import (
-    Chunk,
-    IngestLimits,
-    IngestReport,
-    Library,
-    Source,
-    VectorStore,
-    VectorStoreConfig,
-    find_sources,
-)
+from trivium.knowledge import Chunk, IngestReport, Library, Source, VectorStore, VectorStoreConfig, find_sources
 from trivium.knowledge._library import IngestEvent
-from trivium.knowledge.stores import SourceRecord
-from trivium.parsing import ReadLimits
 from trivium.schema import DocMetaData, Document
 
 from .stores._kinds import Words
@@ -143,18 +131,6 @@ def test_another_size_of_chunks_is_a_change(store: VectorStore) -> None:
     Library(store).ingest(note)
     report = Library(store, size=20).ingest(note)
     assert (report.updated, report.chunks) == (["note"], 2)
-
-
-def test_emails_that_an_older_version_has_read_are_read_again_with_their_files(store: VectorStore) -> None:
-    notes = [Note("offer.eml", "See the file."), Note("note.txt", "The rent is 950 EUR.")]
-    older = sha256(b"400\0").hexdigest()[:8]  # the recipe of both then
-    for note in notes:
-        mark = f"{note.fingerprint()[:32]}.{older}.{sha256(b'1').hexdigest()[:16]}"
-        store.stage([Chunk.of(note.texts[0], source=note.name, fingerprint=mark)])
-        store.publish(SourceRecord(note.name, mark, 1))
-    report = Library(store).ingest(*notes)
-    assert (report.updated, report.unchanged) == (["offer.eml"], ["note.txt"])
-    assert len(Library(store).ingest(*notes).unchanged) == 2
 
 
 def test_parts_of_a_source_are_one_source(store: VectorStore) -> None:
@@ -307,26 +283,6 @@ def test_a_source_that_cannot_be_read_is_reported_and_the_others_go_on(store: Ve
     assert isinstance(report.failed[f"{folder}/ada.md"], UnreadableDocumentError)
     assert len(report.unchanged) == 1
     assert len(served(store)) == 3  # as it was
-
-
-def test_an_image_of_a_folder_that_cannot_be_read_is_left_out_until_something_changes(
-    store: VectorStore, folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tesseract = folder.parent / "tesseract"  # it is asked for by its name alone: the image is damaged
-    tesseract.write_text("")
-    tesseract.chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder.parent))
-    broken = folder / "broken.png"
-    broken.write_bytes(b"\x89PNG\r\n\x1a\n damaged")
-    report = Library(store).ingest(folder)
-    assert (report.failed, len(report.added)) == ({}, 3)
-    assert [each.name for each in report.skipped] == [str(broken)]
-    assert "left out until it changes" in caplog.text
-    again = Library(store).ingest(folder)
-    assert (len(again.unchanged), again.skipped) == (3, [])
-    longer = IngestLimits(read=ReadLimits(seconds=16))
-    assert [each.name for each in Library(store, limits=longer).ingest(folder).skipped] == [str(broken)]
-    assert list(Library(store).ingest(broken).failed) == [str(broken)]
 
 
 def test_a_source_that_breaks_off_leaves_what_was(store: VectorStore) -> None:
