@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 from email.message import EmailMessage
+from functools import partial
 from io import BytesIO
+from itertools import chain, repeat
 from pathlib import Path
 
 import openpyxl
@@ -15,7 +17,17 @@ from parsing._pdf import pdf
 from parsing.test_scans import page_image
 from trivium.exceptions import ConfigurationError
 from trivium.extraction import Case, parse_fields
-from trivium.parsing import Locator, MailDocument, PagedDocument, Parser, ParsingConfig, ReadLimits, Splitter, read
+from trivium.parsing import (
+    Locator,
+    MailDocument,
+    PagedDocument,
+    Parser,
+    ParsingConfig,
+    Place,
+    ReadLimits,
+    Splitter,
+    read,
+)
 from trivium.parsing.chunks import chunk
 from trivium.schema import Document
 
@@ -82,8 +94,17 @@ def test_each_kind_is_read_at_its_own_places(tmp_path: Path) -> None:
     for each in chunk(document, size=60):
         about = each.metadata
         assert document.content[about.start : about.end] == each.content
-        assert locator.place(about.start) == (about.page, about.line, about.attachment)
+        place = locator.place(about.start)
+        assert place == Place(about.page, about.line, about.attachment)
+        assert tuple(place) == (about.page, about.line)
     assert [each.metadata.position for each in chunk(document)] == list(range(len(list(chunk(document)))))
+
+
+def test_a_mail_comes_back_from_its_json_as_a_text(tmp_path: Path) -> None:
+    document = read_mail(tmp_path, mail(("b.txt", b"first\nsecond\n")))
+    again = MailDocument.model_validate_json(document.model_dump_json())
+    assert (again.content, again.metadata) == (document.content, document.metadata)
+    assert "".join(each.content for each in chunk(again)).endswith("second")
 
 
 def test_a_long_mail_is_read_apart_with_its_files(tmp_path: Path) -> None:
@@ -141,10 +162,14 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path, caplo
     ]
 
 
-def test_a_signature_is_named_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("pkcs7-signature", "smime.p7s"), ("octet-stream", "smime.p7s"), ("pgp-encrypted", "version.txt")],
+)
+def test_a_signature_is_named_only(tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str, name: str) -> None:
     message = mail()
-    message.add_attachment(b"\0\1", maintype="application", subtype="pkcs7-signature", filename="smime.p7s")
-    assert read_mail(tmp_path, message).content.endswith("Attachment: smime.p7s\n")
+    message.add_attachment(b"Version: 1\n", maintype="application", subtype=kind, filename=name)
+    assert read_mail(tmp_path, message).content.endswith(f"Attachment: {name}\n")
     assert not caplog.text
 
 
@@ -171,6 +196,30 @@ def test_limits_are_named(
     document = read_mail(tmp_path, mail(("a.txt", b"first\n"), ("in.eml", inner), last), limits, **options)
     assert names(document) == read_files
     assert f"{limit}" in caplog.text
+
+
+def test_all_files_of_a_mail_have_a_time_together(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = chain([0.0, 1.0, 61.0], repeat(61.0))  # of the files: the third begins too late
+    monkeypatch.setattr("trivium.parsing.formats._attachments.monotonic", partial(next, clock))
+    document = read_mail(tmp_path, mail(*((name, b"text\n") for name in ("a.txt", "b.txt", "c.txt"))))
+    assert names(document) == ["a.txt"]
+    assert "takes longer than 60 seconds" in caplog.text
+    assert "ReadLimits(seconds=…), of which all attachments get 4 times" in caplog.text
+
+
+def test_no_more_files_are_read_than_twice_the_bound_of_text(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    files = [(f"{number}.txt.gz", gzip.compress(b"It is long. " * 250)) for number in range(9)]
+    assert names(read_mail(tmp_path, mail(*files), max_bytes=4500)) == ["0.txt.gz"]
+    assert [number for number in range(9) if f"attachment {number}.txt.gz: it holds more" in caplog.text] == [1, 2]
+    assert "much more text with its attachments, and no more are read" in caplog.text
+
+
+def test_a_long_name_keeps_the_format_of_its_file(tmp_path: Path) -> None:
+    document = read_mail(tmp_path, mail((f"{'a' * 300}.csv", b"town,people\nOslo,7\n")))
+    assert names(document) == ["a" * 200]
+    assert "town: Oslo | people: 7" in document.content
 
 
 @pytest.mark.parametrize("name", ["attachments", "mail_depth"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import copy
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,3 +51,12 @@ def test_an_offset_outside_the_text_is_an_error(offset: int) -> None:
 def test_places_read_well() -> None:
     assert (str(Place(None, 3)), str(Place(2, 3))) == ("line 3", "page 2, line 3")
     assert str(Place(2, 3, "a.pdf")) == "attachment a.pdf, page 2, line 3"
+
+
+def test_a_place_is_a_page_and_a_line_and_its_attachment_tells_it_from_others() -> None:
+    plain, attached = Place(None, 2), Place(None, 2, "a.txt")
+    assert (tuple(attached), plain == (None, 2), plain != (None, 2)) == ((None, 2), True, False)
+    assert plain != attached
+    assert len({plain, attached, Place(None, 2, "a.txt"), (None, 2)}) == 2
+    assert pickle.loads(pickle.dumps(attached)) == copy(attached) == attached
+    assert str(attached) == "attachment a.txt, line 2"

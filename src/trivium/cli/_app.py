@@ -97,7 +97,7 @@ Exit status: 0; 3 if the documents contain no answer; 1 if it fails; 2 for a
   wrong option; 130 after Ctrl-C before the answer."""
 _FILES = "Files, folders, URLs or - for stdin, then the question."
 _STORE = "Store what is read there; without FILES, search all of it. Else a file of the cache."
-_PRUNE = "Remove from --store the documents that the folders of FILES no longer hold."
+_PRUNE = "Remove from --store the documents that FILES no longer hold, or that patterns leave out."
 _CHUNKS = "Passages that are read to answer."
 _CONTEXT = "Characters of documents that are read to answer."
 _VECTORS = "Compute the vectors of many new documents after the answer; default: at a terminal."
@@ -243,7 +243,7 @@ def _extract_command(
     excerpt: Annotated[int | None, _option("Characters of a document that are read.", "N", min=1)] = None,
     min_confidence: Annotated[float | None, _option(_MIN_CONFIDENCE, "P", min=0.0, max=1.0)] = None,
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
-    max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
+    max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time to read a file or attachment.")] = 15,
     max_scans: Annotated[int, typer.Option(min=0, metavar="N", help="The most pages of a scan that OCR reads.")] = 200,
     languages: Annotated[str | None, _option("Of scans: 'deu+eng'; else those that are seen.", "NAMES")] = None,
     include: Include = None,
@@ -296,7 +296,7 @@ def _ask_command(
     exclude: Exclude = None,
     encoding: Encoding = "",
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
-    max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
+    max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time to read a file or attachment.")] = 15,
 ) -> int:
     """Answer a question from FILES, with a citation for each statement."""
     from trivium.cli import _ask

@@ -44,13 +44,13 @@ def ingest_command(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="The file of the store; it is made if there is none.")],
     files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files, folders or URLs.")],
     embedding: Annotated[str, typer.Option(metavar="NAME", show_default=False, help=EMBEDDING)] = "",
-    prune: Annotated[bool, typer.Option("--prune", help="Remove what the folders of FILES no longer hold.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove what FILES no longer hold or patterns drop.")] = False,
     json: Annotated[bool, typer.Option("--json", help="The names of the documents as JSON on stdout.")] = False,
     include: Include = None,
     exclude: Exclude = None,
     encoding: Encoding = "",
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
-    max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
+    max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time to read a file or attachment.")] = 15,
 ) -> int:
     """Read FILES into STORE, for `trivium ask --store`."""
     from trivium.cli._knowledge import choose_store, fill_store, find_places  # the parser loads nothing

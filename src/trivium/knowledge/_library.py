@@ -11,8 +11,9 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from logging import getLogger
 from pathlib import PurePath
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias
 
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, invoke, iterate, step, sync_method
 from trivium.commander.lowlevel import change_scope, emit
@@ -25,11 +26,13 @@ from trivium.exceptions import (
     FetchStatusError,
     IncompleteSourceError,
     MissingExtraError,
+    OCRMissingError,
     UnreadableDocumentError,
 )
 from trivium.knowledge._ingest_item import IngestItem
 from trivium.knowledge._limits import IngestLimits
 from trivium.knowledge._places import Place, absolute_name, below_any, place_name
+from trivium.knowledge._recipes import is_image, recipe_of
 from trivium.knowledge.loading import Skipped, Source, find_sources
 from trivium.knowledge.loading._choice import BINARY, NO_OCR
 from trivium.knowledge.loading._folder import IGNORED
@@ -41,6 +44,7 @@ from trivium.schema.lowlevel import checked, positive
 Outcome: TypeAlias = Literal["reading", "added", "updated", "unchanged", "failed", "dropped"]
 """The outcome of a source; "reading" until it is complete."""
 
+_logger = getLogger("trivium.knowledge")
 _BATCH = 512  # chunks that are embedded and staged together
 _TRIES = 3  # for a source that changes while it is read, or that another process ingests at the same time
 _SHOWN = 5  # failed sources, and suffixes of skipped files, in the text of a report
@@ -92,7 +96,8 @@ class IngestReport:
         gone: sources that are no longer found and are still in the store, because nothing was to be deleted.
         failed: sources, and folders of them, that could not be read, with their errors; their chunks in the store stay
             as before.
-        skipped: files that are not documents, and folders that could not be read.
+        skipped: files that are not documents, folders that could not be read, and images found in folders that cannot
+            be read: these are kept as sources without text, and not tried again until they or the limits change.
         chunks: number of chunks written.
         bytes: size of the texts read, in bytes of UTF-8.
         seconds: duration.
@@ -152,8 +157,9 @@ class Library:
             `Retriever` returns the chunks around the one that it found).
         limits: what one source may take; default `IngestLimits()`.
         encoding: that of texts without a byte order mark; see `find_sources`. Where it changes, all is read again.
-        include: patterns of the files in folders and repositories that are read; see `find_sources`.
-        exclude: patterns of those that are not read; they are gone for `prune`.
+        include: patterns of the files in folders and repositories that are read; see `find_sources`. Others are gone
+            for `prune`.
+        exclude: patterns of those that are not read; they are gone for `prune`, too.
 
     Raises:
         ConfigurationError: the size is below 1.
@@ -259,9 +265,7 @@ class _Ingest:
         self._held: list[tuple[IngestItem, list[Chunk]]] = []
         self._late, self._tries = list[Source](), dict[str, int]()
         self._done = self._total = 0
-        recipe = f"{library.size}\0{'' if library.chunker is None else _name_of(library.chunker)}"
-        recipe += f"\0{library.encoding}" if library.encoding else ""
-        self._recipe = sha256(recipe.encode()).hexdigest()[:8]
+        self._named = set[str]()  # sources that are places themselves, and not found in one
 
     async def run(self, places: Sequence[Place], prune: bool) -> IngestReport:
         try:
@@ -306,6 +310,8 @@ class _Ingest:
         sources: dict[str, Source] = {}
         for source in [place] if isinstance(place, Source) else self.find_at(place):
             name = self._names.setdefault(absolute_name(source.name), source.name)
+            if isinstance(place, Source) or source.name == place_name(place):
+                self._named.add(name)
             sources[name] = source if name == source.name else copy(source)
             sources[name].name = name
         return sources
@@ -342,19 +348,23 @@ class _Ingest:
 
     async def _read(self, source: Source, is_last: bool) -> bool:
         """Read a source if it has changed; return False if it changed meanwhile and must be read again."""
-        state = await invoke(source.state)
-        before = self._known.get(source.name)
-        if before is not None and before.fingerprint.endswith(self._state_of(state)):
+        state, before = await invoke(source.state), self._known.get(source.name)
+        end = sha256(state.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        full, empty = (recipe_of(self._library, source, has_text) for has_text in (True, False))
+        if before is not None and before.fingerprint.endswith(f".{full if before.chunks else empty}.{end}"):
             return self._end(source.name, "unchanged")
-        content = await invoke(source.fingerprint)
-        if before is not None and before.fingerprint.startswith(f"{content[:32]}.{self._recipe}."):
+        content = (await invoke(source.fingerprint))[:32]
+        if before is not None and before.fingerprint.startswith(f"{content}.{full if before.chunks else empty}."):
             return self._end(source.name, "unchanged")
-        item = IngestItem(source, f"{content[:32]}{self._state_of(state)}", before)
+        item = IngestItem(source, f"{content}.{full}.{end}", before)
         try:
             await self.chunk(item)
-        except _FAULTS:
+        except _FAULTS as error:
             await self._let_go(item)
-            raise
+            if not self._leave_out(item, error):
+                raise
+        if not item.chunks:
+            item.fingerprint = f"{content}.{empty}.{end}"
         if await invoke(source.state) == state:
             item.is_read = True
             self._held.append((item, []))
@@ -366,9 +376,15 @@ class _Ingest:
             )
         return False
 
-    def _state_of(self, state: str) -> str:
-        """Return the end of the fingerprint of a source in this state, chunked with these settings."""
-        return f".{self._recipe}.{sha256(state.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    def _leave_out(self, item: IngestItem, error: Exception) -> bool:
+        """Leave out an image without text that was found in a folder and cannot be read, until it changes."""
+        is_of_machine = isinstance(error, (OCRMissingError, DocumentNotFoundError, MissingExtraError, FetchError))
+        held = item.chunks or (item.before is not None and item.before.chunks)
+        if is_of_machine or held or item.source.name in self._named or not is_image(item.source):
+            return False
+        self._report.skipped.append(Skipped(item.source.name, str(error)))
+        _logger.warning("%s; it is left out until it changes", error)
+        return True
 
     async def chunk(self, item: IngestItem) -> None:
         """Read and chunk a source; embed and stage chunks as soon as there are enough for a batch."""
@@ -480,12 +496,3 @@ class _Ingest:
 def _is_missing(error: Exception) -> bool:
     """Tell that a source does not exist: there is no such file, or the server says that there is no such page."""
     return isinstance(error, DocumentNotFoundError) or (isinstance(error, FetchStatusError) and error.status in _GONE)
-
-
-def _name_of(chunker: object) -> str:
-    """Return the name of a chunker, with its options if it has some."""
-    if isinstance(chunker, partial):
-        made = cast("partial[Any]", chunker)
-        return f"{_name_of(made.func)} {made.args} {sorted(made.keywords.items())}"
-    named: Any = chunker if hasattr(chunker, "__qualname__") else type(chunker)
-    return f"{named.__module__}.{named.__qualname__}"

@@ -110,6 +110,10 @@ class PageLayout:
         read = [each for each in found if each != _UNREAD]
         return min(read) / 100 if read else None
 
+    def scanned_pages(self) -> list[int]:
+        """Return the numbers of the pages that OCR has read, from 1."""
+        return [page for page in range(1, len(self.sizes) + 1) if self.page_confidence(page) is not None]
+
     def page_confidence(self, page: int) -> float | None:
         """Return the mean confidence with which OCR read the characters of a page, 0 to 1; None if it read none."""
         last = self._firsts[page] if page < len(self._firsts) else len(self._starts)

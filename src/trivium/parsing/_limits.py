@@ -22,8 +22,9 @@ class ReadLimits:
         seconds: time until the process is ended; in a long PDF it begins anew after each 100 pages, up to ten times.
         memory: bytes of data that the process may hold (enforced on Linux).
         scanned_pages: pages that are images, which OCR reads one by one; each has the time and the memory for itself.
-        attachments: files attached to an e-mail that are read, with those of attached e-mails; each has the time, the
-            memory and the scanned pages for itself. `max_bytes` holds for each and for the text of all.
+        attachments: files attached to an e-mail that are tried, with those of attached e-mails; each has the time, the
+            memory and the scanned pages for itself, and all have four times the time, and as much again for each
+            scanned page that is read. `max_bytes` holds for each and for the text of all.
         mail_depth: e-mails that are attached to one another, whose attachments are read.
 
     Raises:

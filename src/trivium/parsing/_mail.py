@@ -33,6 +33,11 @@ class Attachment(NamedTuple):
         return f"Attachment: {self.name}\n"
 
     @property
+    def begin(self) -> int:
+        """The offset of its title."""
+        return self.start - len(self.title)
+
+    @property
     def end(self) -> int:
         """The offset behind its text."""
         return self.start + len(self.document.content)
@@ -42,21 +47,21 @@ class MailDocument(Document):
     """An e-mail with attached files that were read: its own text, then that of each of them below its name.
 
     Args:
-        attachments: these files in their order; they are not part of what is stored.
+        attachments: these files in their order; they are not part of what is stored, so that a mail that comes back
+            from its JSON has their texts, and no places in them.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    attachments: tuple[Attachment, ...] = Field(exclude=True, repr=False)
+    attachments: tuple[Attachment, ...] = Field(default=(), exclude=True, repr=False)
 
     def parts(self) -> Iterator[Document]:
         """Yield the e-mail itself and each attached file as documents.
 
         The metadata of a file have its name as `attachment`, and tell where in the whole it begins.
         """
-        first = self.attachments[0]
-        text = self.content[: first.start - len(first.title)]
-        yield Document(content=text, metadata=self.metadata)
+        end = self.attachments[0].begin if self.attachments else len(self.content)
+        yield Document(content=self.content[:end], metadata=self.metadata)
         for name, start, document in self.attachments:
             more = self.metadata.model_extra or {}
             place = {**more, "source": self.metadata.source, "attachment": name, "first_offset": start}
@@ -71,4 +76,4 @@ def attachment_at(document: Document, offset: int) -> Attachment | None:
         offset: the offset of the character.
     """
     found = document.attachments if isinstance(document, MailDocument) else ()
-    return next((each for each in reversed(found) if offset >= each.start - len(each.title)), None)
+    return next((each for each in reversed(found) if offset >= each.begin), None)

@@ -6,24 +6,55 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from sys import maxsize
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from trivium.exceptions import ConfigurationError
 from trivium.parsing._mail import attachment_at
 from trivium.schema import Document
 
 
-class Place(NamedTuple):
+class _PageAndLine(NamedTuple):
+    page: int | None
+    line: int
+
+
+class Place(_PageAndLine):
     """A page and a line, both counted from 1.
 
     `line` is the line of the file from which the text was read. `page` is None if the format has no pages; if it has
-    pages, `line` counts within the page: lines of text in PDF and PPTX, rows of the sheet in XLSX. Of a file
-    attached to an e-mail, both are those of that file, whose name is `attachment`.
+    pages, `line` counts within the page: lines of text in PDF and PPTX, rows of the sheet in XLSX.
+
+    Args:
+        page: the page.
+        line: the line.
+        attachment: the name of the file attached to an e-mail in which they are; it is no item of the pair.
+
+    >>> page, line = Place(2, 7, "price.pdf")
+    >>> str(Place(page, line)), str(Place(2, 7, "price.pdf"))
+    ('page 2, line 7', 'attachment price.pdf, page 2, line 7')
     """
 
-    page: int | None
-    line: int
     attachment: str = ""
+
+    def __new__(cls, page: int | None, line: int, attachment: str = "") -> Self:
+        """Return a place."""
+        made = super().__new__(cls, page, line)
+        made.attachment = attachment
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Place):
+            return (*self, self.attachment) == (*other, other.attachment)
+        return tuple(self) == other and not self.attachment
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = _PageAndLine.__hash__
+
+    def __repr__(self) -> str:
+        attached = f", attachment={self.attachment!r}" if self.attachment else ""
+        return f"Place(page={self.page}, line={self.line}{attached})"
 
     def __str__(self) -> str:
         file = f"attachment {self.attachment}, " if self.attachment else ""
@@ -38,7 +69,7 @@ class Locator:
 
     >>> from trivium.schema import Document
     >>> Locator(Document(content="one\\ntwo")).place(4)
-    Place(page=None, line=2, attachment='')
+    Place(page=None, line=2)
     """
 
     def __init__(self, document: Document) -> None:
@@ -63,7 +94,7 @@ class Locator:
             if found.name not in self._attached:
                 self._attached[found.name] = Locator(found.document)
             within = min(max(offset, found.start), found.end) - found.start
-            return self._attached[found.name].place(within)._replace(attachment=found.name)
+            return Place(*self._attached[found.name].place(within), found.name)
         page = max(1, bisect_right(self._pages, offset)) if self._pages else None
         start, line = (self._pages[page - 1] if page else 0), 1
         if self._pairs:
@@ -84,6 +115,6 @@ def locate(document: Document, offset: int) -> Place:
 
     >>> from trivium.schema import DocMetaData, Document
     >>> locate(Document(content="ab\\ncd\\nef", metadata=DocMetaData(pages=(0, 3))), 6)
-    Place(page=2, line=2, attachment='')
+    Place(page=2, line=2)
     """
     return Locator(document).place(offset)

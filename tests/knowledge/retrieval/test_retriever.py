@@ -182,6 +182,17 @@ def test_the_chunks_around_become_one_passage_that_can_be_cited() -> None:
         assert [hit.chunk.metadata.citation for hit in joined] == ["tale.txt:1-5"]
 
 
+def test_a_passage_ends_where_the_file_attached_to_an_email_does() -> None:
+    texts = {"": "It is signed by Ada.", "price.txt": "The rent is 950 EUR.", "pets.txt": "Cats are allowed."}
+    places = enumerate(texts.items())
+    chunks = [Chunk.of(text, source="offer.eml", attachment=name, position=at, line=1) for at, (name, text) in places]
+    with store_of(*chunks) as store:
+        found = Retriever(store).retrieve("rent", k=3)
+        assert {hit.chunk.metadata.citation: hit.chunk.content for hit in found} == {
+            chunk.metadata.citation: chunk.content for chunk in chunks
+        }
+
+
 def test_every_step_is_a_node_of_the_run_tree() -> None:
     class Asked(Module):
         def forward(self, message: Any) -> str:

@@ -16,25 +16,31 @@ def with_neighbours(
 ) -> list[tuple[Document, float]]:
     """Join each chunk found with those around it; windows that touch are merged.
 
+    A window ends where its file does: it holds the text of an e-mail, or of one file attached to it.
+
     Args:
         scan: returns the chunks that match a condition, by source and position.
         found: chunks and their scores; a document that is not a chunk of a source in the store stays as it is.
         neighbours: number of chunks on each side.
     """
-    spans: dict[str, list[tuple[int, int]]] = {}
+    spans: dict[tuple[str, str], list[tuple[int, int]]] = {}
     results: list[tuple[Document, float]] = []
     for document, score in found:
         if isinstance(document, Chunk) and document.metadata.source:
             at = document.metadata.position
-            spans.setdefault(document.metadata.source, []).append((at - neighbours, at + neighbours))
+            spans.setdefault(_file_of(document), []).append((at - neighbours, at + neighbours))
         else:
             results.append((document, score))
-    for source, many in spans.items():
+    for file, many in spans.items():
         for first, last in _merged(many):
             bounds = (Compare("position", "gte", first), Compare("position", "lte", last))
-            around = list(scan(AllOf((Compare("source", "eq", source), *bounds))))
-            results += _span(around, source, first, last, found)
+            around = scan(AllOf((Compare("source", "eq", file[0]), *bounds)))
+            results += _span([each for each in around if _file_of(each) == file], file, first, last, found)
     return sorted(results, key=lambda each: -each[1])
+
+
+def _file_of(chunk: Chunk) -> tuple[str, str]:
+    return chunk.metadata.source, chunk.metadata.attachment
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -48,14 +54,16 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _span(
-    around: list[Chunk], source: str, first: int, last: int, found: Sequence[tuple[Document, float]]
+    around: list[Chunk],
+    file: tuple[str, str],
+    first: int,
+    last: int,
+    found: Sequence[tuple[Document, float]],
 ) -> Sequence[tuple[Document, float]]:
     inside = [
         (document, score)
         for document, score in found
-        if isinstance(document, Chunk)
-        and document.metadata.source == source
-        and first <= document.metadata.position <= last
+        if isinstance(document, Chunk) and _file_of(document) == file and first <= document.metadata.position <= last
     ]
     best, score = max(inside, key=lambda each: each[1])
     same = [each for each in around if each.metadata.fingerprint == best.metadata.fingerprint]
@@ -68,7 +76,7 @@ def join_chunks(chunks: Sequence[Chunk], metadata: Any) -> Chunk:
     """Join consecutive chunks to one; the part that two share by their offsets is kept once.
 
     Args:
-        chunks: at least one; of one source, by position.
+        chunks: at least one; of one file, by position.
         metadata: metadata of the result; its offsets, lines, pages and `window_ids` are set.
     """
     slices, end = list[tuple[str, Chunk, int, int]](), -1

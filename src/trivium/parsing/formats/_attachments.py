@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from logging import getLogger
+from time import monotonic
 
 from trivium.exceptions import DocumentError, DocumentTooLargeError, MissingExtraError
 from trivium.parsing._limits import ReadLimits
@@ -14,6 +15,7 @@ from trivium.parsing.formats._formats import AttachedFile, Original, escape_unpr
 from trivium.schema import Document
 
 _logger = getLogger("trivium.parsing")
+_FILES = 4  # the files of an e-mail that may all take the longest time
 
 
 def with_attachments(
@@ -32,13 +34,17 @@ def with_attachments(
         limits: the number of files, and the depth of attached e-mails.
         read_one: reads a file, and returns its document and the files attached to it.
     """
-    parts, length, found = [mail.content], len(mail.content), list[Attachment]()
+    parts, length, left_out, found = [mail.content], len(mail.content), 0, list[Attachment]()
     for name, file, document in _read_all(attached, original, limits, read_one):
         text = document.content if document.content.endswith("\n") else f"{document.content}\n"
         each = Attachment(name, 0, document)
         each = each._replace(start=length + 1 + len(each.title))
         if each.end > original.limit:
             _warn(file, file.too_large("more text with the other attachments"))
+            left_out += len(text)
+            if left_out > original.limit:
+                _warn(original, original.too_large("much more text with its attachments, and no more are read"))
+                break
             continue
         parts.append(f"\n{each.title}{text}")
         length += len(parts[-1])
@@ -57,10 +63,14 @@ def _read_all(
     """Yield the name, the file and the text of each attachment that can be read; those of an e-mail follow it."""
     waiting = deque((each.name, each, 1) for each in attached)
     names = set[str]()
+    seconds, began = _FILES * limits.seconds, monotonic()
     while waiting:
         name, file, depth = waiting.popleft()
         if len(names) == limits.attachments:
             _warn(mail, _beyond(mail, "attachments", limits.attachments))
+            return
+        if monotonic() - began > seconds:
+            _warn(mail, mail.too_slow(seconds, f"ReadLimits(seconds=…), of which all attachments get {_FILES} times"))
             return
         name = _unused(name, names)
         original = mail._replace(
@@ -76,9 +86,12 @@ def _read_all(
         except (DocumentError, MissingExtraError) as error:
             _warn(original, error)
             continue
-        if isinstance(document, PagedDocument) and document.unread_pages:
-            pages = ", ".join(map(str, document.unread_pages))
-            _warn(original, original.unreadable(f"these pages are images, and tesseract is not installed: {pages}"))
+        if isinstance(document, PagedDocument):
+            seconds += limits.seconds * len(document.layout.scanned_pages())
+            if unread := ", ".join(map(str, document.unread_pages)):
+                _warn(
+                    original, original.unreadable(f"these pages are images, and tesseract is not installed: {unread}")
+                )
         yield name, original, document
         waiting.extendleft((f"{name}/{each.name}", each, depth + 1) for each in reversed(inner))
 

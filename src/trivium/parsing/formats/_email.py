@@ -25,7 +25,14 @@ _LONGEST_HEADER = 20_000  # longer ones stay encoded: the standard library takes
 _LONGEST_NAME = 200
 _SMALL_PICTURE = 100_000  # bytes of a logo; a scan that stands in the text has more
 _PICTURE_IN_HTML = re.compile(rb"cid:([^\s\"'<>)]+)", re.I)
-_SIGNATURES = frozenset(["application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature"])
+_SIGNATURES = frozenset(
+    [
+        "application/pgp-encrypted",  # it tells the version of what follows
+        "application/pgp-signature",
+        "application/pkcs7-signature",
+        "application/x-pkcs7-signature",
+    ]
+)
 _NEXT_IN_MAILBOX = re.compile(rb"\r?\n\r?\nFrom [^\n]*\d{4}")
 
 
@@ -112,7 +119,7 @@ def _body(part: Message, attached: list[str], walk: Walk) -> _Body:
             return plain[0] if plain else filled[-1] if filled else _Body("", False)
         return _Body("\n\n".join(body.text.strip("\r\n") for body in filled), bool(plain))
     if _is_attached(part):
-        attached.append(f"Attachment: {_name_of(part)}")
+        attached.append(f"Attachment: {_name_of(part)[:_LONGEST_NAME]}")
         return _Body("", False)
     text = walk.mark_lines(part, tidy(_payload(part)))
     return (
@@ -158,7 +165,7 @@ def _name_of(part: Message) -> str:
         name = tidy(_decoded(str(part.get_filename() or "")))
     except (LookupError, ValueError):
         name = ""
-    return name[:_LONGEST_NAME] or f"({part.get_content_type()})"
+    return name or f"({part.get_content_type()})"
 
 
 def _is_attached(part: Message) -> bool:
@@ -173,7 +180,8 @@ def _attached_files(message: Message) -> Iterator[AttachedFile]:
     shown = {unquote_to_bytes(found) for page in pages for found in _PICTURE_IN_HTML.findall(page)}
     for part in filter(_is_attached, parts):
         data, name, kind = _bytes_of(part), _name_of(part), part.get_content_type()
+        suffix = suffix_of(name)
         own = str(part.get("content-id", "")).strip("<> ").encode("utf-8", "surrogateescape")
         is_decoration = kind.startswith("image/") and own in shown and len(data) <= _SMALL_PICTURE
-        if not is_decoration and kind not in _SIGNATURES:
-            yield AttachedFile(name, suffix_of(name) or suffix_for(kind), _charset_of(part), data)
+        if not is_decoration and kind not in _SIGNATURES and suffix != ".p7s":
+            yield AttachedFile(name[:_LONGEST_NAME], suffix or suffix_for(kind), _charset_of(part), data)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from trivium.exceptions import DocumentError, DocumentLimitError, DocumentTooLargeError
+from trivium.exceptions import DocumentError, DocumentLimitError, DocumentTooLargeError, UnreadableDocumentError
 from trivium.parsing.formats._apart import limit_process
 from trivium.parsing.formats._formats import Original
 from trivium.parsing.formats._packages import UNSAVED, check_package, numbered_rows, open_workbook
@@ -51,9 +51,11 @@ def rows_of(order: SheetOrder) -> Iterator[tuple[int, tuple[Any, ...]]]:
         raise original.empty()
     title, area = area_of(order.sheet or next(iter(sheets)), sheets, Path(order.file).name)
     zeros: dict[int, int] = {}
-    tables = SheetTables()
+    table = OneTable(title, original)
     for number, cells in numbered_rows(sheets[title]):
-        if area is None or area[1] <= number <= area[3]:
+        if area is not None and number > area[3]:
+            return
+        if area is None or area[1] <= number:
             inside = cells if area is None else cells[area[0] - 1 : area[2]]
             row = tuple(code_of(each, zeros) if type(each.value) is int else each.value for each in inside)
             if len(row) > order.columns:
@@ -64,7 +66,7 @@ def rows_of(order: SheetOrder) -> Iterator[tuple[int, tuple[Any, ...]]]:
                 raise DocumentTooLargeError(text, order.file, "columns")
             if any(cell is not None for cell in row):
                 if area is None:
-                    check_is_one_table(row, number, tables, title, original)
+                    table.check(number, row)
                 yield number, row
 
 
@@ -77,31 +79,71 @@ def area_of(wanted: str, sheets: Collection[str], file: str) -> tuple[str, tuple
     if wanted in sheets:
         return wanted, None
     title, _, part = wanted.rpartition("!")
+    if title not in sheets and len(title) > 2 and title[0] == title[-1] == "'":  # as Excel writes a name with blanks
+        title = title[1:-1].replace("''", "'")
     if title not in sheets:
         raise LookupError(f"{file} has no sheet {title or wanted!r}; it has {', '.join(sheets)}")
     from openpyxl.utils.cell import range_boundaries
 
     try:
-        left, top, right, bottom = range_boundaries(part)
+        bounds = range_boundaries(part)
     except ValueError:
-        raise LookupError(f"{part!r} is no part of a sheet: write it as in Excel, {title}!A12:C40") from None
-    return title, (left or 1, top or 1, right or _LAST_COLUMN, bottom or _LAST_ROW)
+        bounds = (0, 0, 0, 0)
+    if 0 in bounds or not any(bounds):
+        raise LookupError(f"{part!r} is no part of a sheet: write it as in Excel, {title}!A12:C40")
+    left, top, right, bottom = bounds
+    (left, right), (top, bottom) = sorted((left or 1, right or _LAST_COLUMN)), sorted((top or 1, bottom or _LAST_ROW))
+    return title, (left, top, right, bottom)
 
 
-def check_is_one_table(row: Sequence[Any], number: int, tables: SheetTables, title: str, original: Original) -> None:
-    """Look at the next row of a sheet.
+class OneTable:
+    """The check that the rows of a sheet are one table.
 
-    Raises:
-        UnreadableDocumentError: another table begins there.
+    A row that looks like the names of another table may be a remark, or hold words in place of numbers. So it counts
+    only if it repeats the names, if it has a text beside them, or if numbers below it stand in other columns.
+
+    Args:
+        title: the name of the sheet.
+        original: the file.
     """
-    values = ["" if cell is None or cell is UNSAVED else str(cell).strip() for cell in row]
-    tables.names_for(number, values, {at for at, cell in enumerate(row) if isinstance(cell, str) and values[at]})
-    if tables.further:
-        below = tables.further[0]
+
+    def __init__(self, title: str, original: Original) -> None:
+        self._title, self._original, self._tables = title, original, SheetTables()
+        self._names: list[str] = []
+        self._texts, self._numbers = set[int](), set[int]()
+        self._held: tuple[int, int] | None = None
+
+    def check(self, number: int, row: Sequence[Any]) -> None:
+        """Look at the next row.
+
+        Raises:
+            UnreadableDocumentError: another table begins there, or above it.
+        """
+        values = ["" if cell is None or cell is UNSAVED else str(cell).strip() for cell in row]
+        texts = {at for at, cell in enumerate(row) if isinstance(cell, str) and values[at]}
+        numbers = {at for at, value in enumerate(values) if value} - texts
+        known = len(self._tables.further)
+        names = self._tables.names_for(number, values, texts)
+        named = {at for at, name in enumerate(self._names) if name}
+        if not self._names:
+            self._names = values if self._tables.has_names else []
+        elif self._tables.further[known:]:
+            self._held = number, self._tables.further[-1]
+            if values == self._names or texts - named:
+                raise self._error(*self._held)
+        elif self._held and numbers:
+            if numbers - named or numbers & self._texts - self._numbers:
+                raise self._error(*self._held)
+            self._held = None
+        if names and not self._held:
+            self._texts |= texts
+            self._numbers |= numbers
+
+    def _error(self, number: int, below: int) -> UnreadableDocumentError:
         rows = (1, below - 1), (below, _LAST_ROW), (1, _LAST_ROW)
-        first, second, whole = (f"sheet={f'{title}!{top}:{bottom}'!r}" for top, bottom in rows)
-        text = f"row {number} of the sheet {title!r} begins another table; give one of them"
-        raise original.unreadable(f"{text} ({first} or {second}), or all rows as one table ({whole})")
+        first, second, whole = (f"sheet={f'{self._title}!{top}:{bottom}'!r}" for top, bottom in rows)
+        text = f"row {number} of the sheet {self._title!r} begins another table; give one of them"
+        return self._original.unreadable(f"{text} ({first} or {second}), or all rows as one table ({whole})")
 
 
 def code_of(cell: Any, zeros: dict[int, int]) -> int | str:

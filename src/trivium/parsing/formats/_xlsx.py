@@ -102,6 +102,11 @@ class SheetTables:
         self._texts: set[int] = set()
         self._others: set[int] = set()
 
+    @property
+    def has_names(self) -> bool:
+        """Tell that the first names were found."""
+        return bool(self._names)
+
     def names_for(self, number: int, values: Sequence[str], texts: set[int]) -> tuple[str, ...]:
         """Return the names of the columns for a row, by its number, its values and its columns of text; or none."""
         if number > self._last + 1:

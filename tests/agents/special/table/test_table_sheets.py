@@ -43,9 +43,41 @@ def test_of_several_tables_on_a_sheet_one_is_chosen(tmp_path: Path) -> None:
         ReadOnlyTables(file, sheet=whole)
 
 
-def test_a_remark_below_an_empty_row_can_stay_in_its_table(tmp_path: Path) -> None:
-    file = _workbook(tmp_path, ["Item", "Price"], ["pen", 3], [], ["ink", "on request"])
-    assert _read(file, sheet="Sheet!A:B") == [("pen", "3"), ("ink", "on request")]
+@pytest.mark.parametrize(
+    "below",
+    [
+        [["Note:", "without VAT"]],
+        [["Source:", "the shop", "2024"]],
+        [["Legend"], ["x", "sold out"], ["y", "on order"]],
+        [["ink", "on request", "none"], ["nib", 1.5, 2]],
+        [[None, "Average", "Total"], [None, 3, 7]],
+        [["Group B", "(from March)"], ["ink", 2, 1], [], ["Group C", "(from May)", "(few)"], ["nib", 1.5, 2]],
+    ],
+)
+def test_remarks_and_words_in_place_of_numbers_are_no_other_table(tmp_path: Path, below: list[list[Any]]) -> None:
+    file = _workbook(tmp_path, ["Item", "Price", "Pieces"], ["pen", 3, 7], [], *below)
+    tables = ReadOnlyTables(file)
+    assert len(tables.query("SELECT * FROM data").rows) == 1 + len(list(filter(None, below)))
+    tables.close()
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        [["Item", "Price", "Pieces"], ["ink", 2, 1]],
+        [["Name", "Town", "Land", "Street"]],
+        [["People", "Town"], [7, "Oslo"]],
+    ],
+)
+def test_another_table_is_noticed_by_its_names_or_its_numbers(tmp_path: Path, below: list[list[Any]]) -> None:
+    file = _workbook(tmp_path, ["Item", "Price", "Pieces"], ["pen", 3, 7], [], *below)
+    with pytest.raises(UnreadableDocumentError, match="row 4 of the sheet 'Sheet' begins another table"):
+        ReadOnlyTables(file)
+
+
+@pytest.mark.parametrize("part", ["Sheet!A2:A3", "'Sheet'!A2:A3", "Sheet!A3:A2", "Sheet!$A$2:$A$3"])
+def test_a_part_is_written_as_in_excel(tmp_path: Path, part: str) -> None:
+    assert _read(_workbook(tmp_path, ["Item"], ["pen"], ["ink"], ["nib"]), sheet=part) == [("ink",)]
 
 
 @pytest.mark.parametrize(
@@ -53,6 +85,8 @@ def test_a_remark_below_an_empty_row_can_stay_in_its_table(tmp_path: Path) -> No
     [
         ("Other!A1:B2", "has no sheet 'Other'; it has Sheet"),
         ("Sheet!A1-B2", "'A1-B2' is no part of a sheet"),
+        ("Sheet!A0:B2", "'A0:B2' is no part of a sheet"),
+        ("Sheet!", "'' is no part of a sheet"),
     ],
 )
 def test_a_part_that_is_none_is_named(tmp_path: Path, sheet: str, said: str) -> None:
