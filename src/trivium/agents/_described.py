@@ -10,7 +10,7 @@ from trivium.actions.lowlevel import faulty_call, guidance_of, refuse_twins
 from trivium.agents._calls import READERS, class_of, overrides, read_calls
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents._toolbox import Toolbox, tool_attribute
-from trivium.agents._user import run_of
+from trivium.agents._user import task_run_of
 from trivium.agents.aggregator import Instruction
 from trivium.schema import NonToolAction, ToolCall, ToolSpec
 
@@ -63,7 +63,7 @@ def calls_in_own_text(agent: Agent[Any], text: str) -> tuple[ToolCall, ...]:
 
 def _may_try_again(agent: Agent[Any]) -> bool:
     """Return whether the model reads an error about its text and answers again, and nobody wants the text itself."""
-    run, config = run_of(agent), agent.config
+    run, config = task_run_of(agent), agent.config
     is_wanted = config is not None and config.handle_llm_no_tool == NonToolAction.DONE
     return not is_wanted and bool(agent.toolbox.own if run is None else run.may_try_again())
 

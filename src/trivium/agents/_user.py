@@ -57,7 +57,7 @@ async def _request_input(ask: AskUser, prompt: str) -> object:
         return await journal.perform(place, prompt, partial(invoke, ask, prompt), "read")
 
 
-def run_of(agent: AgentNames) -> Any:
+def task_run_of(agent: AgentNames) -> Any:
     """Return the run of the agent's task within which this code runs; None where it is in none."""
     run: Any = None if (node := current.get()) is None else scope_of(node).task_run
     return None if run is None or run.task.agent is not agent else run
@@ -76,7 +76,7 @@ async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
         The answer; text that begins with SYSTEM is the system's.
     """
     # A tool's own question within the task is no turn of the user.
-    usual = run.task.default_human_response if (run := run_of(agent)) and run.human_tried else None
+    usual = run.task.default_human_response if (run := task_run_of(agent)) and run.human_tried else None
     usual = agent.default_human_response if usual is None else usual
     if not (text := (await ask_user(agent, prompt, is_turn=True) if usual is None else usual).strip()):
         return None

@@ -108,7 +108,8 @@ def choose_store(
             f"there is no store {safe_line(store)}: check the path, or put the documents to store in it before the "
             "question"
         )
-    if store is not None and text_type(store.suffix.lower()) and _is_empty_file(store.expanduser()):
+    path = Path() if store is None else store.expanduser()
+    if text_type(path.suffix.lower()) and path.is_file() and not path.stat().st_size:
         raise ConfigurationError(f"{safe_line(store)} is an empty document and no store: name the store first")
     model = None if embedding == "none" else EmbeddingModel.create(embedding)
     if store is not None and not embedding:
@@ -128,10 +129,6 @@ def _own_embedding(path: Path, default: EmbeddingModel | None) -> EmbeddingModel
         name = _embedding_name(error.expected[0])
         return None if name == "none" else EmbeddingModel.create(name) if name else default
     return default
-
-
-def _is_empty_file(path: Path) -> bool:
-    return path.is_file() and not path.stat().st_size
 
 
 def _cache_folder() -> Path:

@@ -125,14 +125,11 @@ def _class(value: _Value) -> str:
 
 
 def _row(value: _Value, shown: str) -> str:
+    remark = f'<span class="remark">{_text(value.remark)}</span>' if value.remark else ""
     return (
         f'<tr class="{_class(value)}"><th scope="row">{_text(value.field)}</th>'
-        f"<td>{_link(value, shown)}{_remark(value.remark)}</td><td>{value.state}</td></tr>"
+        f"<td>{_link(value, shown)}{remark}</td><td>{value.state}</td></tr>"
     )
-
-
-def _remark(remark: str) -> str:
-    return f'<span class="remark">{_text(remark)}</span>' if remark else ""
 
 
 def _value(name: str, record: Record, anchor: str) -> _Value:

@@ -32,7 +32,7 @@ from trivium.exceptions import (
 from trivium.knowledge._ingest_item import IngestItem
 from trivium.knowledge._limits import IngestLimits
 from trivium.knowledge._places import Place, absolute_name, below_any, place_name
-from trivium.knowledge._recipes import is_image, recipe_of
+from trivium.knowledge._recipes import may_be_scan, recipe_of
 from trivium.knowledge.loading import Skipped, Source, find_sources
 from trivium.knowledge.loading._choice import BINARY, NO_OCR
 from trivium.knowledge.loading._folder import IGNORED
@@ -380,7 +380,7 @@ class _Ingest:
         """Leave out an image without text that was found in a folder and cannot be read, until it changes."""
         is_of_machine = isinstance(error, (OCRMissingError, DocumentNotFoundError, MissingExtraError, FetchError))
         held = item.chunks or (item.before is not None and item.before.chunks)
-        if is_of_machine or held or item.source.name in self._named or not is_image(item.source):
+        if is_of_machine or held or item.source.name in self._named or not may_be_scan(item.source):
             return False
         self._report.skipped.append(Skipped(item.source.name, str(error)))
         _logger.warning("%s; it is left out until it changes", error)

@@ -25,12 +25,12 @@ def recipe_of(library: Library, source: Source, has_text: bool) -> str:
     """
     parts = [str(library.size), "" if library.chunker is None else _name_of(library.chunker)]
     parts += filter(None, [library.encoding, _READING.get(text_type(suffix_of(source.name)) or "")])
-    if not has_text and is_image(source):
+    if not has_text and may_be_scan(source):
         parts.append(repr((library.limits.max_bytes, library.limits.read)))
     return sha256("\0".join(parts).encode()).hexdigest()[:8]
 
 
-def is_image(source: Source) -> bool:
+def may_be_scan(source: Source) -> bool:
     """Test whether a source is an image by its name."""
     return suffix_of(source.name) in IMAGE_SUFFIXES
 

@@ -64,11 +64,12 @@ class DeclaredOutput:
 
 def _refuse_nan(value: object) -> None:
     """Raise a ValueError for nan and inf at any depth: JSON has neither."""
-    json.dumps(value, allow_nan=False, skipkeys=True, default=_members)
-
-
-def _members(value: Any) -> list[Any] | None:
-    return [*value] if isinstance(value, set | frozenset) else None
+    json.dumps(
+        value,
+        allow_nan=False,
+        skipkeys=True,
+        default=lambda each: [*each] if isinstance(each, set | frozenset) else None,
+    )
 
 
 def output_of(kind: Any) -> DeclaredOutput | None:

@@ -66,7 +66,8 @@ def warn_of_other_names(modules: Iterable[tuple[str, object]], loaded: Mapping[s
 
 
 def warn_caller(text: str) -> None:
-    """Warn at the nearest line outside of trivium, if there is one on the stack."""
-    frames = enumerate(walk_stack(currentframe()), 1)
-    level = next((at for at, (each, _) in frames if not str(each.f_globals.get("__name__")).startswith("trivium.")), 1)
-    warn(text, stacklevel=level)
+    """Warn at the nearest line outside of trivium; not in a thread of trivium's own, where there is none."""
+    frames = [str(each.f_globals.get("__name__")) for each, _ in walk_stack(currentframe())]
+    level = next((at for at, name in enumerate(frames) if not name.startswith("trivium.")), 0)
+    if frames[level] != "threading":
+        warn(text, stacklevel=level + 1)

@@ -43,7 +43,9 @@ def client_messages(module: Module, given: object, is_conversation: bool, struct
     if len(items) > 1 and not isinstance(module, Agent):  # a task, or what else takes one message
         said = "\n\n".join(f"{'Answer' if each['is_answer'] else 'User'}: {each['content']}" for each in items)
         repeats = _ANYTHING if any(each["is_answer"] for each in items) else None
-        messages, items = [Message(content=said).replace(sources=repeats)], [_without_text(items)]
+        files = [file for each in items for file in each.get("files", ())]
+        messages = [Message(content=said).replace(sources=repeats)]
+        items = list[JSONObject]([{"files": files, "is_answer": False}])
     return [
         message.replace(
             sender=module.name if each["is_answer"] else message.sender,
@@ -52,10 +54,6 @@ def client_messages(module: Module, given: object, is_conversation: bool, struct
         )
         for message, each in zip(messages, items, strict=True)
     ]
-
-
-def _without_text(items: list[JSONObject]) -> JSONObject:
-    return {"files": [file for each in items for file in each.get("files", ())], "is_answer": False}
 
 
 def check_unattended(module: Module) -> None:

@@ -191,7 +191,7 @@ def asked_id(response_id: str, digest: str) -> str:
     return f"mcpr_{response_id[5:]}_{digest}"
 
 
-def response_of(item_id: str) -> str:
+def response_id_of(item_id: str) -> str:
     """Return the id of the response of which an item is output; "resp_": the id of the item names none."""
     return f"resp_{item_id.partition('_')[2].rpartition('_')[0]}"
 

@@ -14,7 +14,7 @@ from trivium.serving._approvals import DECISION_BESIDE, Verdict
 from trivium.serving._http import MOST, json_response, owner_of, read_object, text_field, whole_number
 from trivium.serving._log import STOPS
 from trivium.serving._openai import check_format, parse_conversation
-from trivium.serving._response_events import ResponseEvents, asked_id, response_of
+from trivium.serving._response_events import ResponseEvents, asked_id, response_id_of
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._served_run import ServedRun, followed
 from trivium.serving._streams import Awaited, Streamed, follow_as, server_event
@@ -119,7 +119,7 @@ class ResponseRoutes(Routes):
         made = dict[str, Verdict]()
         for each in decisions:
             asked = text_field(each, "approval_request_id")
-            if response_of(asked).split("_")[1] not in ("", part.run.id.removeprefix("run_")):
+            if response_id_of(asked).split("_")[1] not in ("", part.run.id.removeprefix("run_")):
                 text = f"{asked[:100]!r} was asked by another response than {part.id}"
                 raise Failure(422, "InvalidRequest", f"{text}: decide on it in a request of its own")
             verdict = Verdict.parse(each, _FORM, ("type", "id", "status", "approval_request_id"), "approve")
@@ -172,7 +172,7 @@ class ResponseRoutes(Routes):
             "themselves (with Vercel's AI SDK: `store: false`)",
         )  # fmt: skip
         try:
-            part = await self._find(owner, response_of(item_id))
+            part = await self._find(owner, response_id_of(item_id))
         except Failure:
             raise unknown from None
         if all(each["id"] != item_id for each in _object(part)["output"]):

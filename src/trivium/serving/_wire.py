@@ -195,8 +195,10 @@ def parse_messages(value: object, names: Iterable[str], structured: bool) -> lis
             sources = parse_sources(given.get("sources"))
         except InvalidSourcesError as error:
             raise Failure(422, "InvalidRequest", str(error)) from None
-        files = _parse_files(given.get("files"))
-        messages.append(message.replace(sources=sources or None, files=files or None))
+        if not isinstance(files := [] if given.get("files") is None else given["files"], list):
+            raise Failure(422, "InvalidRequest", f"the files of a message are a list: {_FILE}")
+        check_files(files := cast("list[object]", files))
+        messages.append(message.replace(sources=sources or None, files=tuple(map(_parse_file, files)) or None))
     return messages
 
 
@@ -205,14 +207,6 @@ def check_files(files: Sequence[object]) -> None:
     if len(files) > MAX_FILES:
         text = f"a message has up to {MAX_FILES} files: send the others with further messages"
         raise Failure(422, "InvalidRequest", text, "files", MAX_FILES)
-
-
-def _parse_files(value: object) -> tuple[FileAttachment, ...]:
-    if value is None or isinstance(value, list):
-        given = cast("list[object]", value or [])
-        check_files(given)
-        return tuple(map(_parse_file, given))
-    raise Failure(422, "InvalidRequest", f"the files of a message are a list: {_FILE}")
 
 
 def _parse_file(value: object) -> FileAttachment:

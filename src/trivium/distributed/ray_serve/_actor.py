@@ -179,7 +179,7 @@ class _Actor:
 
         async def call() -> Message:
             with step("ray") as node:
-                change_scope(node, policies=_policies(policies))
+                change_scope(node, policies=tuple(map(Policy.from_json, json.loads(policies))))
                 return await self.agent.acall(*given, session_id=session_id, **durable, **json.loads(kwargs))
 
         return await _answer(call)
@@ -221,8 +221,3 @@ def _as_json(policies: Sequence[Policy]) -> str:
             "Policy([Rule(…)]), or give it to the agent there"
         )
     return json.dumps([each.as_json() for each in policies])
-
-
-def _policies(text: str) -> tuple[Policy, ...]:
-    """Read what `_as_json` has written."""
-    return tuple(map(Policy.from_json, json.loads(text)))

@@ -85,7 +85,9 @@ def arrange_page(
         rows = list(_rows_in_order([_turned(word, turn, size) for word in turned], turn is not None))
         columns = _column_names(rows)
         for row in rows:
-            cells = _read_from_right(row) if _is_right_to_left(row) else row
+            cells = row
+            if _is_right_to_left(row):
+                cells = [cell._replace(words=cell.words[::-1]) for cell in reversed(row)]
             if before is not None and _is_apart(before, row[0]):
                 write("\n")
             for number, cell in enumerate(cells):
@@ -145,10 +147,6 @@ def _is_apart(before: _Cell, cell: _Cell) -> bool:
 def _is_right_to_left(row: Sequence[_Cell]) -> bool:
     kinds = [unicodedata.bidirectional(word.text[0]) for cell in row for word in cell.words]
     return sum(kind in {"R", "AL"} for kind in kinds) > len(kinds) / 2
-
-
-def _read_from_right(row: Sequence[_Cell]) -> list[_Cell]:
-    return [cell._replace(words=cell.words[::-1]) for cell in reversed(row)]
 
 
 # --- tables with empty cells ----------------------------------------------------------------------------------

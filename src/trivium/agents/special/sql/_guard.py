@@ -163,7 +163,8 @@ class _Query:
         while type(tree).__name__ == "Subquery" and not extra_parts(tree, {"this"}):
             tree = tree.this
         self._rules.check(tree)
-        self.quote_reserved(tree)
+        if self._dialect != "duckdb":  # its tables have names that need no quotes
+            self.quote_reserved(tree)
         return tree
 
     def quote_reserved(self, tree: Expr) -> None:
