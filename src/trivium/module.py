@@ -348,23 +348,24 @@ class Module:
     # ---- the tree of modules
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules that stand on this one as attributes, in the order in which they were set."""
-        return ((name, value) for name, value in list(vars(self).items()) if isinstance(value, Module))
+        for name, value in list(vars(self).items()):
+            if isinstance(value, Module):
+                yield name, value
 
     def named_tools(self) -> Iterator[tuple[str, Module]]:
         """The agents, tasks and other modules that are tools here, by name; only executors have any."""
         return iter(())
 
     def named_parts(self, prefix: str = "", known: frozenset[int] = frozenset()) -> Iterator[tuple[str, Module]]:
-        """This module and all below but tools, depth first, by attribute path; none is entered within itself.
-
-        Args:
-            prefix: the path of this module.
-            known: the ids of modules that are left out.
-        """
-        if id(self) not in known:
-            yield prefix, self
-            for name, each in list(self.named_children()):
-                yield from each.named_parts(f"{prefix}.{name}".removeprefix("."), known | {id(self)})
+        """This module and all below by attribute path, depth first, but tools and modules whose ids are `known`."""
+        found, waiting = list[tuple[str, Module]](), [(prefix, cast("Module", self), known)]
+        while waiting:
+            path, module, above = waiting.pop()
+            if id(module) not in above:
+                found.append((path, module))
+                for name, child in [*module.named_children()][::-1]:
+                    waiting.append((f"{path}.{name}".removeprefix("."), child, above | {id(module)}))
+        return iter(found)
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """The same and then the tools below, each once: agents that are tools of each other have countless paths."""
@@ -413,8 +414,9 @@ class Module:
         modules = dict(self.named_modules()) if keypath or recursive else {"": self}
         if keypath is not None and keypath not in modules:
             raise StateError(f"there is no module at '{keypath}'; there are {', '.join(filter(None, modules))}")
-        for _, manager in _memories(modules.items() if recursive else [("", modules[keypath or ""])]):
-            manager.reset(session_id)
+        for module in modules.values() if recursive else [modules[keypath or ""]]:
+            if module.memory is not None:
+                module.memory.reset(session_id)
 
     def extra_repr(self) -> str:
         """Return the first line of `repr`."""

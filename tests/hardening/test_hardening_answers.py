@@ -9,9 +9,10 @@ import pytest
 from trivium import Agent
 from trivium.exceptions import AnswerFormatError, ProviderError, TriviumError
 from trivium.llms import ModelProtocol
+from trivium.schema import Message
 from trivium.testing import ScriptedModel, call_tool
 
-from ._answers import BOTH, REPAIRED, RUNS, SHOWN
+from ._answers import BOTH, EMPTY, REPAIRED, RUNS, SHOWN
 from ._bytes_server import BytesServer
 from ._page import PAGE, page
 from ._said import Call, Said, Wire
@@ -51,7 +52,13 @@ def test_a_bad_answer_becomes_what_the_table_says(
 
 @pytest.mark.parametrize("trial", [each for each in TRIALS if each.applies][::5], ids=str)
 def test_the_same_in_a_task(trial: Trial, server: BytesServer, models: dict[str, ModelProtocol]) -> None:
-    check(trial, try_out(trial, models[trial.wire.name], server, in_task=True))
+    seen = try_out(trial, models[trial.wire.name], server, in_task=True)
+    if trial.expected == EMPTY:  # there a model that says nothing has no response, and is asked again
+        assert (seen.words, seen.after) == (SHOWN, GOOD)
+        assert isinstance(seen.answer, Message)
+        assert seen.answer.content == GOOD
+    else:
+        check(trial, seen)
 
 
 @pytest.mark.parametrize("trial", [each for each in TRIALS if each.applies][::7], ids=str)

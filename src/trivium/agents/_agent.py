@@ -26,7 +26,7 @@ from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import driver_neutral, emit, is_within, settle, sources_above, sync_method
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
-from trivium.llms.lowlevel import LongHistory, asked_by, call_model
+from trivium.llms.lowlevel import LongHistory, call_model
 from trivium.memory import Memory, MemoryChange, MemoryEvent, MemoryManager, MemoryOption
 from trivium.module import AsyncModule, Hooks, call_node, overridable
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
@@ -196,8 +196,7 @@ class Agent(AgentNames, Generic[T_co]):
         rounds = 0
         try:
             while rounds < self._max_rounds:
-                with asked_by(lambda: self.id):
-                    answer = self._message(reply := await self._ask(model, history, extra))
+                answer = self._message(reply := await self._ask(model, history, extra))
                 if not (calls := answer.__pydantic_extra__.get("tool_calls")) or not self._runs_itself(answer, calls):
                     try:
                         return await self._finish(answer, reply.text, faults)
@@ -215,8 +214,8 @@ class Agent(AgentNames, Generic[T_co]):
                 if faults and faults > self.repairs:
                     raise repairs_exceeded(results[-1], calls)
             raise LimitExceededError("rounds", self._max_rounds, setting="Agent(max_rounds=…)")
-        except (LimitExceededError, ToolFailedError) as error:
-            error.messages = tuple(so_far) or error.messages
+        except handling.INCOMPLETE as error:
+            handling.complete_error(error, self, so_far)
             raise
 
     def _ask(self, model: ModelProtocol, history: History, extra: Extra) -> Coroutine[Any, Any, Reply]:

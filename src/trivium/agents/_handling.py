@@ -221,7 +221,8 @@ async def answer_without_tools(agent: AgentNames, message: Message) -> Message |
     found = await invoke(agent.handle_message_fallback, message) if is_own else answer_of_config(agent, message)
     if found is not None:
         return await _as_answer(agent, found, "", message)
-    unknown = [] if message.tool_calls else unknown_in(agent, message)
+    misfits = (message.__pydantic_private__ or {}).get("misfits")
+    unknown = unknown_in(agent, message) if misfits and not message.tool_calls else []
     return await handle_all(agent, unknown, message) if unknown else None
 
 
@@ -280,6 +281,19 @@ def addressed(agent: AgentNames, answer: Message) -> Message:
 
     recipient, text = recipient_in(content)
     return answer.replace(receiver=recipient, content=text) if recipient else answer
+
+
+INCOMPLETE = (EmptyAnswerError, LimitExceededError, ToolFailedError)
+
+
+def complete_error(
+    error: EmptyAnswerError | LimitExceededError | ToolFailedError, agent: AgentNames, said: Sequence[Message]
+) -> None:
+    """Let an error of an agent's call know whose model was silent, or what was said before a limit or a failed tool."""
+    if isinstance(error, EmptyAnswerError):  # it may pass through the calls of other agents
+        error.agent_id = error.agent_id or agent.id
+    else:
+        error.messages = tuple(said) or error.messages
 
 
 async def response_of(agent: AgentNames, turn: Coroutine[Any, Any, Message]) -> Message:

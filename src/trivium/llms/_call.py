@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import count
@@ -258,16 +257,6 @@ async def call_model(model: ModelProtocol, request: Request, node: CallNode | No
             if not fresh:
                 _repeat(model, request, node, node.result)
         return node.result
-
-
-@contextmanager
-def asked_by(agent_id: Callable[[], str]) -> Generator[None]:
-    """Let an `EmptyAnswerError` within know the agent whose model it is: it may pass through the calls of others."""
-    try:
-        yield
-    except EmptyAnswerError as error:
-        error.agent_id = agent_id()  # made when it is first asked for
-        raise
 
 
 def provider_of(model: ModelProtocol) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from trivium.llms._call import REPLY_TYPES, asked_by, asked_of, call_model, is_model_call, made_of, model_node
+    from trivium.llms._call import REPLY_TYPES, asked_of, call_model, is_model_call, made_of, model_node
     from trivium.llms._locks import OwnLock
     from trivium.llms._openai import OPENAI_PATH, profile_of, request_openai
     from trivium.llms._parameters import SAMPLING_KEYWORDS, common_names
@@ -31,7 +31,6 @@ __all__ = [
     "OwnLock",
     "WrappedModel",
     "Written",
-    "asked_by",
     "asked_of",
     "call_model",
     "common_names",
@@ -60,7 +59,6 @@ _HOMES = {
     "is_model_call": "_call",
     "WrappedModel": "_wrapped",
     "Written": "_protocol",
-    "asked_by": "_call",
     "asked_of": "_call",
     "call_model": "_call",
     "common_names": "_parameters",

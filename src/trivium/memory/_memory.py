@@ -25,9 +25,7 @@ def _refuse(messages: Messages, *_: object, **__: object) -> NoReturn:
     raise TypeError("the messages of a memory change only by its methods: add, erase, edit, load, reset")
 
 
-def _check_recent(recent_n: object, least: int) -> int | None:
-    if recent_n is None:
-        return None
+def _check_recent(recent_n: object, least: int) -> int:
     if not isinstance(recent_n, SupportsIndex) or isinstance(recent_n, bool):
         kind = type(recent_n).__name__
         raise ArgumentTypeError(f"a memory takes a whole number or None as recent_n, not {kind}", "recent_n")
@@ -93,7 +91,7 @@ class Memory:
     __slots__ = ("messages", "recent_n", "rendered", "sources", "stored")
 
     def __init__(self, recent_n: int | None = None) -> None:
-        self.recent_n = _check_recent(recent_n, 1)
+        self.recent_n = None if recent_n is None else _check_recent(recent_n, 1)
         self.messages = Messages()
         """All messages, oldest first, to read: `add` adds to them, and every other method replaces the object."""
         self.sources: Sources = NOTHING

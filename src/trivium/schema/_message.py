@@ -440,11 +440,16 @@ def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Messag
     if memo is not None and not ATOMS.issuperset(map(type, (*fields.values(), *extra.values()))):
         for values in (fields, extra):
             for name, value in values.items():
-                if value.__class__ not in ATOMS:
+                if (kind := value.__class__) not in ATOMS and (
+                    kind is not tuple or not ATOMS.issuperset(map(type, value))
+                ):
                     values[name] = copied(value, memo)
-    links = message.__pydantic_private__
+    if links := message.__pydantic_private__:
+        links = links.copy()
+        for name in OF_ITSELF & links.keys():
+            del links[name]
     _set_fields(new, fields)
     _set_given(new, message.__pydantic_fields_set__.copy())
     _set_extras(new, extra)
-    _set_links(new, links and {name: each for name, each in links.items() if name not in OF_ITSELF})
+    _set_links(new, links)
     return new
