@@ -52,10 +52,12 @@ def calls_in_own_text(agent: Agent[Any], text: str) -> tuple[ToolCall, ...]:
 
     Where it was told of no tool, it was told of no way to call: what names a tool that the agent does not know is text.
     """
+    is_plain = "{" not in text and "<" not in text and "TOOL:" not in text
+    if is_plain and agent.overridden.isdisjoint(READERS):  # most answers
+        return ()
     everywhere = agent.config is not None and agent.config.search_for_tools_everywhere
     reads = everywhere or overrides(agent, *READERS) or writes_calls_as_text(agent)
     calls = read_calls(agent, text, everywhere=everywhere) if reads else ()
-    is_plain = "{" not in text and "TOOL:" not in text
     if not (calls or is_plain or agent.answer_format or overrides(agent, *READERS)) and writes_calls_as_text(agent):
         calls = faulty_call(text, agent.toolbox.usable_classes, may_be_bare=_may_try_again(agent))
     is_told = agent.toolbox.usable or agent.executor.tools or all(class_of(agent, call.name) for call in calls)
