@@ -440,9 +440,8 @@ def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Messag
     if memo is not None and not ATOMS.issuperset(map(type, (*fields.values(), *extra.values()))):
         for values in (fields, extra):
             for name, value in values.items():
-                if (kind := value.__class__) not in ATOMS and (
-                    kind is not tuple or not ATOMS.issuperset(map(type, value))
-                ):
+                kind = value.__class__
+                if kind not in ATOMS and not (kind is tuple and ATOMS.issuperset(map(type, value))):
                     values[name] = copied(value, memo)
     if links := message.__pydantic_private__:
         links = links.copy()
