@@ -381,8 +381,8 @@ class Module:
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """Return the memories of this module and all below for a session, by attribute path."""
-        warn_of_left_out([module for _, module in self.named_modules()])
-        found = ((key, manager.get(session_id)) for key, manager in _memories(self.named_modules()))
+        warn_of_left_out([*(modules := dict(self.named_modules())).values()])
+        found = ((key, manager.get(session_id)) for key, manager in _memories(modules.items()))
         return {key: memory.save() if memory is not None else [] for key, memory in found}
 
     @checked
@@ -393,13 +393,13 @@ class Module:
             StateError: a memory of this module has no entry in `state`; nothing is loaded.
             ValueError: an entry is no message; nothing is loaded.
         """
-        memories = dict(_memories(self.named_modules()))
+        memories = dict(_memories(modules := [*self.named_modules()]))
         if missing := [key for key, _ in _memories(self.named_parts()) if key in memories and key not in state]:
             raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")
         if extra := [key for key in state if key not in memories]:
             warn_caller(f"the saved state has more than this module: {', '.join(extra)}")
         loaded = {key: Memory.read(state.get(key) or []) for key in memories}
-        warn_of_other_names(self.named_modules(), loaded)
+        warn_of_other_names(modules, loaded)
         for key, manager in sorted(memories.items(), key=lambda each: each[0] in state):  # two may have one memory
             if loaded[key] or manager.get(session_id) is not None:  # else it is as it was
                 manager.open(session_id).load(loaded[key])

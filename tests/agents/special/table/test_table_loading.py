@@ -24,6 +24,7 @@ from trivium.exceptions import (
 from trivium.parsing import read
 
 from ._forked import forking
+from ._workbooks import read_rows, workbook
 
 GOOD, GOOD_ROWS = "name,city,amount\n" + "Ada,Oslo,1\n" * 100, [("Ada", "Oslo", 1)] * 100
 
@@ -33,14 +34,6 @@ def _forking() -> Generator[None]:
     """Most tables here are read once: their processes would have nothing to do but to start."""
     with forking():
         yield
-
-
-def _read(data: Any, sql: str = "SELECT * FROM data", **options: Any) -> list[tuple[Any, ...]]:
-    tables = ReadOnlyTables(data, **options)
-    try:
-        return tables.query(sql).rows
-    finally:
-        tables.close()
 
 
 def _saved(folder: Path, name: str, content: str | bytes) -> Path:
@@ -70,7 +63,7 @@ def test_headers_become_names_that_need_no_quotes(tmp_path: Path) -> None:
 def test_types_are_found_also_where_they_change_late(tmp_path: Path) -> None:
     rows = "\n".join(f"{at},2024-01-01" for at in range(50_000))
     path = _saved(tmp_path, "data.csv", f"number,day\n{rows}\nlast,never\n")
-    assert _read(path, "SELECT count(*), max(number) FROM data") == [(50_001, "last")]
+    assert read_rows(path, "SELECT count(*), max(number) FROM data") == [(50_001, "last")]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +81,7 @@ def test_types_are_found_also_where_they_change_late(tmp_path: Path) -> None:
 )
 def test_a_late_value_of_another_form_is_read_as_it_is(tmp_path: Path, first: str, last: str, value: str) -> None:
     path = _saved(tmp_path, "data.csv", "n,v\n" + f"1,{first}\n" * 30_000 + f"2,{last}\n")
-    assert _read(path, "SELECT CAST(v AS VARCHAR) FROM data WHERE n = 2") == [(value,)]
+    assert read_rows(path, "SELECT CAST(v AS VARCHAR) FROM data WHERE n = 2") == [(value,)]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +99,7 @@ def test_a_late_value_of_another_form_is_read_as_it_is(tmp_path: Path, first: st
 def test_text_files_are_read_as_they_come(
     tmp_path: Path, name: str, content: str | bytes, options: dict[str, Any], expected: Any
 ) -> None:
-    assert _read({"data": _saved(tmp_path, name, content)}, **options) == expected
+    assert read_rows({"data": _saved(tmp_path, name, content)}, **options) == expected
 
 
 @pytest.mark.parametrize(
@@ -130,8 +123,8 @@ def test_text_files_are_read_as_they_come(
 )  # fmt: skip
 def test_a_row_that_differs_changes_no_other(tmp_path: Path, content: str, expected: list[tuple[Any, ...]]) -> None:
     path = _saved(tmp_path, "data.csv", content)
-    assert _read(path, "SELECT * FROM data", max_rows=100_000) == expected
-    assert _read(path, "SELECT count(*) FROM data") == [(len(expected),)]
+    assert read_rows(path, "SELECT * FROM data", max_rows=100_000) == expected
+    assert read_rows(path, "SELECT count(*) FROM data") == [(len(expected),)]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +143,7 @@ def test_a_row_that_is_too_long_is_named_by_its_line(tmp_path: Path, content: st
 
 def test_any_encoding_that_python_knows_is_read(tmp_path: Path) -> None:
     path = _saved(tmp_path, "data.csv", "a,b\n“å”,one €\n".encode("cp1252"))
-    assert _read(path, encoding="cp1252") == [("“å”", "one €")]
+    assert read_rows(path, encoding="cp1252") == [("“å”", "one €")]
     for wrong in ("nothing", "hex"):
         with pytest.raises(ConfigurationError, match=f"'{wrong}' is no encoding of text: give one that Python knows"):
             ReadOnlyTables(path, encoding=wrong)
@@ -164,7 +157,7 @@ def test_tables_of_one_name_are_all_kept(tmp_path: Path) -> None:
     assert named.query("SELECT a_b.x, a_b_2.x FROM a_b, a_b_2").rows == [(1, 2)]
     named.close()
     files = [_saved(tmp_path, "a b.csv", "x\n1\n"), _saved(tmp_path, "A-b.csv", "x\n2\n")]
-    assert _read(files, "SELECT a_b.x, a_b_2.x FROM a_b, a_b_2") == [(1, 2)]
+    assert read_rows(files, "SELECT a_b.x, a_b_2.x FROM a_b, a_b_2") == [(1, 2)]
 
 
 def test_rows_that_are_no_table_are_told_with_column_and_value() -> None:
@@ -180,24 +173,24 @@ def test_rows_that_are_no_table_are_told_with_column_and_value() -> None:
 
 
 def test_texts_and_large_numbers_stay_what_they_are() -> None:
-    assert _read([{"a": "\\N", "b": 2**70}, {"a": None, "b": None}, {"a": "", "b": -1}]) == [
+    assert read_rows([{"a": "\\N", "b": 2**70}, {"a": None, "b": None}, {"a": "", "b": -1}]) == [
         ("\\N", 2**70),
         (None, None),
         ("", -1),
     ]
-    assert _read([{"a": None}, {"a": "x"}]) == [(None,), ("x",)]
-    assert _read([{"a": "\ud800"}]) == [("?",)]
+    assert read_rows([{"a": None}, {"a": "x"}]) == [(None,), ("x",)]
+    assert read_rows([{"a": "\ud800"}]) == [("?",)]
 
 
 def test_a_header_that_is_a_word_of_sql_is_marked_as_one_that_begins_with_a_digit() -> None:
-    assert _read([{"When": 1, "2024": 2}], "SELECT c_when, c_2024 FROM data") == [(1, 2)]
+    assert read_rows([{"When": 1, "2024": 2}], "SELECT c_when, c_2024 FROM data") == [(1, 2)]
 
 
 def test_a_file_whose_name_is_a_word_of_sql_is_marked_too(tmp_path: Path) -> None:
     files = [_saved(tmp_path, f"{name}.csv", f"a\n{at}\n") for at, name in enumerate(("order", "user"))]
-    assert _read(files, "SELECT c_order.a, user.a FROM c_order, user") == [(0, 1)]
-    assert _read(files[0], "SELECT a FROM c_order") == [(0,)]
-    assert _read({"Group": [{"a": 2}]}, "SELECT a FROM c_group") == [(2,)]
+    assert read_rows(files, "SELECT c_order.a, user.a FROM c_order, user") == [(0, 1)]
+    assert read_rows(files[0], "SELECT a FROM c_order") == [(0,)]
+    assert read_rows({"Group": [{"a": 2}]}, "SELECT a FROM c_group") == [(2,)]
 
 
 def test_no_word_of_sql_as_a_header_needs_quotes() -> None:
@@ -246,9 +239,9 @@ def test_excel_files_are_read_by_sheet(tmp_path: Path) -> None:
         book.active.append(row)
     book.create_sheet("Other").append(["x"])
     book.save(tmp_path / "book.xlsx")
-    rows = _read(tmp_path / "book.xlsx", "SELECT item, sold_on FROM book ORDER BY 1")
+    rows = read_rows(tmp_path / "book.xlsx", "SELECT item, sold_on FROM book ORDER BY 1")
     assert rows == [("007", None), ("pen", datetime.datetime(2024, 1, 5))]
-    assert _read(tmp_path / "book.xlsx", "SELECT count(*) FROM book", sheet="Other") == [(0,)]
+    assert read_rows(tmp_path / "book.xlsx", "SELECT count(*) FROM book", sheet="Other") == [(0,)]
     with pytest.raises(ConfigurationError, match="it has First, Other"):
         ReadOnlyTables(tmp_path / "book.xlsx", sheet="Third")
 
@@ -276,9 +269,9 @@ def test_rows_and_columns_of_a_program_keep_their_types() -> None:
         {"Name": "007", "n": 1, "f": True, "d": day, "t": '"a",\nb'},
         {"Name": None, "n": 2.5, "d": None, "t": "\\n"},
     ]
-    assert _read(rows) == [("007", 1.0, True, day, '"a",\nb'), (None, 2.5, None, None, "\\n")]
-    assert _read({"a": [1, 2], "b": ["x", "y"]}) == [(1, "x"), (2, "y")]
-    assert _read({"one": [{"a": 1}], "two": [{"a": 2}]}, "SELECT one.a, two.a FROM one, two") == [(1, 2)]
+    assert read_rows(rows) == [("007", 1.0, True, day, '"a",\nb'), (None, 2.5, None, None, "\\n")]
+    assert read_rows({"a": [1, 2], "b": ["x", "y"]}) == [(1, "x"), (2, "y")]
+    assert read_rows({"one": [{"a": 1}], "two": [{"a": 2}]}, "SELECT one.a, two.a FROM one, two") == [(1, 2)]
 
 
 def test_frames_are_read_through_arrow() -> None:
@@ -290,7 +283,7 @@ def test_frames_are_read_through_arrow() -> None:
         def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
             return pyarrow.table({"City": ["Oslo"], "n": [7]}).__arrow_c_stream__(requested_schema)
 
-    assert _read(Frame()) == [("Oslo", 7)]
+    assert read_rows(Frame()) == [("Oslo", 7)]
 
 
 def test_parquet_and_several_files_at_once(tmp_path: Path) -> None:
@@ -298,7 +291,7 @@ def test_parquet_and_several_files_at_once(tmp_path: Path) -> None:
 
     duckdb.sql(f"COPY (SELECT 1 AS id, 'x' AS \"A b\") TO '{tmp_path}/one.parquet'")
     files = [tmp_path / "one.parquet", _saved(tmp_path, "two.csv", "id,c\n1,y\n")]
-    assert _read(files, "SELECT a_b, c FROM one JOIN two USING (id)") == [("x", "y")]
+    assert read_rows(files, "SELECT a_b, c FROM one JOIN two USING (id)") == [("x", "y")]
 
 
 def test_the_copy_goes_when_it_is_closed_and_when_it_is_dropped() -> None:
@@ -363,7 +356,7 @@ def test_dates_that_could_be_others_stay_as_they_are_written(
 ) -> None:
     rows = "".join(f"{each},1\n" for each in dates)
     path = _saved(tmp_path, "data.csv", f"Paid On,Amount\n{rows}" + (f",{end}" if end else ""))
-    kind, first = _read(path, "SELECT typeof(paid_on), CAST(paid_on AS VARCHAR) FROM data")[0]
+    kind, first = read_rows(path, "SELECT typeof(paid_on), CAST(paid_on AS VARCHAR) FROM data")[0]
     assert (kind in ("DATE", "TIMESTAMP")) is is_date
     assert is_date or first == dates[0]
 
@@ -380,9 +373,9 @@ def test_dates_that_could_be_others_stay_as_they_are_written(
 )
 def test_a_file_has_one_format_of_dates(tmp_path: Path, text: str, kinds: tuple[str, str]) -> None:
     path = _saved(tmp_path, "data.csv", f"Ordered,Due\n{text}")
-    assert _read(path, "SELECT typeof(ordered), typeof(due) FROM data")[0] == kinds
+    assert read_rows(path, "SELECT typeof(ordered), typeof(due) FROM data")[0] == kinds
     if kinds == ("DATE", "DATE"):
-        assert _read(path, "SELECT due - ordered FROM data")[0] in [(38,), (-38,), (8,)]
+        assert read_rows(path, "SELECT due - ordered FROM data")[0] in [(38,), (-38,), (8,)]
 
 
 @pytest.mark.parametrize(
@@ -417,16 +410,6 @@ def test_the_comment_of_a_column_says_that_the_order_of_its_dates_is_unknown(tmp
     tables.close()
 
 
-def _workbook(folder: Path, *rows: list[Any]) -> Path:
-    from openpyxl import Workbook
-
-    book: Any = Workbook()
-    for row in rows:
-        book.active.append(row)
-    book.save(folder / "data.xlsx")
-    return folder / "data.xlsx"
-
-
 TABLE: list[list[Any]] = [["Name", "City", "Sold"], ["Ada", "Oslo", 10], ["Bo", None, 5]]
 
 
@@ -440,7 +423,7 @@ TABLE: list[list[Any]] = [["Name", "City", "Sold"], ["Ada", "Oslo", 10], ["Bo", 
     ],
 )
 def test_a_title_above_a_sheets_headers_is_left_out(tmp_path: Path, title: list[list[Any]]) -> None:
-    assert _read(_workbook(tmp_path, *title, *TABLE)) == [("Ada", "Oslo", 10), ("Bo", None, 5)]
+    assert read_rows(workbook(tmp_path, *title, *TABLE)) == [("Ada", "Oslo", 10), ("Bo", None, 5)]
 
 
 @pytest.mark.parametrize(
@@ -456,7 +439,7 @@ def test_a_title_above_a_sheets_headers_is_left_out(tmp_path: Path, title: list[
     ],
 )
 def test_a_sheet_without_a_title_keeps_all_rows(tmp_path: Path, rows: list[list[Any]], found: list[Any]) -> None:
-    assert _read(_workbook(tmp_path, *rows)) == found
+    assert read_rows(workbook(tmp_path, *rows)) == found
 
 
 def test_a_row_of_a_sheet_that_is_too_long_is_named(tmp_path: Path) -> None:
@@ -469,8 +452,8 @@ def test_a_row_of_a_sheet_that_is_too_long_is_named(tmp_path: Path) -> None:
         [[None, "Report"], [], ["Name", "City", "Sold"]],
     ):
         with pytest.raises(UnreadableDocumentError, match=rf"row {len(rows)} has . values, and there are . headers"):
-            ReadOnlyTables(_workbook(tmp_path, *rows))
-    assert _read(_workbook(tmp_path, ["Id"], [1], [], [2])) == [(1,), (2,)]
+            ReadOnlyTables(workbook(tmp_path, *rows))
+    assert read_rows(workbook(tmp_path, ["Id"], [1], [], [2])) == [(1,), (2,)]
 
 
 def test_a_sheet_of_charts_is_no_table(tmp_path: Path) -> None:
@@ -480,7 +463,7 @@ def test_a_sheet_of_charts_is_no_table(tmp_path: Path) -> None:
     book.active.append(["Id"])
     book.create_chartsheet("Chart", 0)
     book.save(tmp_path / "data.xlsx")
-    assert _read(tmp_path / "data.xlsx") == []
+    assert read_rows(tmp_path / "data.xlsx") == []
     assert read(tmp_path / "data.xlsx").content == "Sheet\nId\n"
     with pytest.raises(ConfigurationError, match="it has Sheet"):
         ReadOnlyTables(tmp_path / "data.xlsx", sheet="Chart")

@@ -11,34 +11,18 @@ import pytest
 from trivium.agents.special.table import ReadOnlyTables
 from trivium.exceptions import ConfigurationError, UnreadableDocumentError
 
-
-def _workbook(folder: Path, *rows: list[Any]) -> Path:
-    from openpyxl import Workbook
-
-    book: Any = Workbook()
-    for row in rows:
-        book.active.append(row)
-    book.save(folder / "data.xlsx")
-    return folder / "data.xlsx"
-
-
-def _read(file: Path, sheet: str) -> list[tuple[Any, ...]]:
-    tables = ReadOnlyTables(file, sheet=sheet)
-    try:
-        return tables.query("SELECT * FROM data").rows
-    finally:
-        tables.close()
+from ._workbooks import read_rows, workbook
 
 
 def test_of_several_tables_on_a_sheet_one_is_chosen(tmp_path: Path) -> None:
     rows = [["Item", "Price"], ["pen", 3], [], ["Towns"], ["Town", "Land", "People"], ["Oslo", "Norway", 7]]
-    file = _workbook(tmp_path, *rows)
+    file = workbook(tmp_path, *rows)
     with pytest.raises(UnreadableDocumentError, match="row 5 of the sheet 'Sheet' begins another table") as raised:
         ReadOnlyTables(file)
     first, second, whole = re.findall("sheet='([^']+)'", str(raised.value))
-    assert (first, _read(file, sheet=first)) == ("Sheet!1:3", [("pen", 3)])
-    assert (second, _read(file, sheet=second)) == ("Sheet!4:1048576", [("Oslo", "Norway", 7)])
-    assert _read(file, sheet="Sheet!B5:C6") == [("Norway", 7)]
+    assert (first, read_rows(file, sheet=first)) == ("Sheet!1:3", [("pen", 3)])
+    assert (second, read_rows(file, sheet=second)) == ("Sheet!4:1048576", [("Oslo", "Norway", 7)])
+    assert read_rows(file, sheet="Sheet!B5:C6") == [("Norway", 7)]
     with pytest.raises(UnreadableDocumentError, match="row 5 has 3 values, and there are 2 headers"):
         ReadOnlyTables(file, sheet=whole)
 
@@ -55,7 +39,7 @@ def test_of_several_tables_on_a_sheet_one_is_chosen(tmp_path: Path) -> None:
     ],
 )
 def test_remarks_and_words_in_place_of_numbers_are_no_other_table(tmp_path: Path, below: list[list[Any]]) -> None:
-    file = _workbook(tmp_path, ["Item", "Price", "Pieces"], ["pen", 3, 7], [], *below)
+    file = workbook(tmp_path, ["Item", "Price", "Pieces"], ["pen", 3, 7], [], *below)
     tables = ReadOnlyTables(file)
     assert len(tables.query("SELECT * FROM data").rows) == 1 + len(list(filter(None, below)))
     tables.close()
@@ -70,14 +54,14 @@ def test_remarks_and_words_in_place_of_numbers_are_no_other_table(tmp_path: Path
     ],
 )
 def test_another_table_is_noticed_by_its_names_or_its_numbers(tmp_path: Path, below: list[list[Any]]) -> None:
-    file = _workbook(tmp_path, ["Item", "Price", "Pieces"], ["pen", 3, 7], [], *below)
+    file = workbook(tmp_path, ["Item", "Price", "Pieces"], ["pen", 3, 7], [], *below)
     with pytest.raises(UnreadableDocumentError, match="row 4 of the sheet 'Sheet' begins another table"):
         ReadOnlyTables(file)
 
 
 @pytest.mark.parametrize("part", ["Sheet!A2:A3", "'Sheet'!A2:A3", "Sheet!A3:A2", "Sheet!$A$2:$A$3"])
 def test_a_part_is_written_as_in_excel(tmp_path: Path, part: str) -> None:
-    assert _read(_workbook(tmp_path, ["Item"], ["pen"], ["ink"], ["nib"]), sheet=part) == [("ink",)]
+    assert read_rows(workbook(tmp_path, ["Item"], ["pen"], ["ink"], ["nib"]), sheet=part) == [("ink",)]
 
 
 @pytest.mark.parametrize(
@@ -91,4 +75,4 @@ def test_a_part_is_written_as_in_excel(tmp_path: Path, part: str) -> None:
 )
 def test_a_part_that_is_none_is_named(tmp_path: Path, sheet: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        ReadOnlyTables(_workbook(tmp_path, ["Item"], ["pen"]), sheet=sheet)
+        ReadOnlyTables(workbook(tmp_path, ["Item"], ["pen"]), sheet=sheet)
