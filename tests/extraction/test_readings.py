@@ -129,10 +129,37 @@ def test_a_sign_with_other_letters_is_another_currency(written: str, currency: s
         ("rate: number", "税率：１．５％", 1.5, 1.5),
         ("dated: date", "令和7年4月1日", "2025-04-01", "2025-04-01"),
         ("dated: date", "平成元年１月８日", "平成元年1月8日", "1989-01-08"),
+        ("total: money", "合計3,500円です", "3500円", {"amount": 3500, "currency": "JPY"}),
+        ("total: money", "人民币3500 元整", "3500 元", {"amount": 3500, "currency": "CNY"}),
+        ("total: money", "价格100美元约700元", "700元", {"amount": 700, "currency": "CNY"}),
+        ("total: money", "价格100美元约700元", "100", {"amount": 100, "currency": "USD"}),
+        ("total: money", "売上3億5,000万円", "3億5000万円", {"amount": 350_000_000, "currency": "JPY"}),
+        ("total: money", "預算1.5亿美元", 150_000_000, {"amount": 150_000_000, "currency": "USD"}),
+        ("total: money", "매출 3만 5000원", 35_000, {"amount": 35_000, "currency": "KRW"}),
+        ("total: money", "총 1억2천만원", "1억2천만원", {"amount": 120_000_000, "currency": "KRW"}),
+        ("days: integer", "付款期限30天", 30, 30),
+        ("pieces: integer", "単価100円200個", 200, 200),
+        ("people: integer", "รวม3500คน", 3500, 3500),
     ],
 )
-def test_japanese_numbers_and_years_are_read(field: str, text: str, proposed: object, value: object) -> None:
+def test_numbers_and_years_are_read_in_scripts_without_spaces(
+    field: str, text: str, proposed: object, value: object
+) -> None:
     assert ask(field, proposed, SourceText(text)).value == value
+
+
+@pytest.mark.parametrize(
+    ("text", "proposed"),
+    [
+        ("売上3億5,000万円", "5,000万円"),
+        ("売上3500万円", "3500円"),
+        ("発票12345678開票", "2345678"),
+        ("型番AB12x円", 12),
+    ],
+)
+def test_a_part_of_a_number_in_such_a_script_is_refused(text: str, proposed: object) -> None:
+    for kind in ("money", "number"):
+        assert isinstance(ask(f"total: {kind}", proposed, SourceText(text)), Refusal)
 
 
 def test_a_number_is_read_with_the_marks_of_clear_amounts_too() -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from trivium.extraction._borders import SPACELESS
 from trivium.parsing.lowlevel import CURRENCY_CODES
+
+DOLLARS = ("USD", "CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP")
+"""The codes that the sign alone may mean."""
 
 SIGNS: Mapping[str, tuple[str, ...]] = {
     "€": ("EUR",), "US$": ("USD",), "C$": ("CAD",), "CA$": ("CAD",), "CAN$": ("CAD",), "Can$": ("CAD",),
@@ -13,9 +17,13 @@ SIGNS: Mapping[str, tuple[str, ...]] = {
     "MX$": ("MXN",), "NT$": ("TWD",), "J$": ("JMD",), "RD$": ("DOP",), "TT$": ("TTD",), "AR$": ("ARS",),
     "CLP$": ("CLP",), "COL$": ("COP",), "COP$": ("COP",), "$U": ("UYU",), "U$S": ("USD",),
     "$US": ("USD",), "$CA": ("CAD",), "$CAN": ("CAD",), "E£": ("EGP",),
-    "$": ("USD", "CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP"),
+    "$": DOLLARS,
     "£": ("GBP", "EGP"), "¥": ("JPY", "CNY"), "￥": ("JPY", "CNY"), "円": ("JPY",), "元": ("CNY",),
     "RMB": ("CNY",), "원": ("KRW",), "TL": ("TRY",),
+    "人民币": ("CNY",), "人民幣": ("CNY",), "美元": ("USD",), "欧元": ("EUR",), "歐元": ("EUR",), "日元": ("JPY",),
+    "日圓": ("JPY",), "港元": ("HKD",), "港币": ("HKD",), "港幣": ("HKD",), "英镑": ("GBP",), "英鎊": ("GBP",),
+    "新台币": ("TWD",), "新台幣": ("TWD",), "新臺幣": ("TWD",), "米ドル": ("USD",), "ドル": DOLLARS, "ユーロ": ("EUR",),
+    "ポンド": ("GBP",), "บาท": ("THB",), "달러": DOLLARS, "유로": ("EUR",),
     "₹": ("INR",), "₽": ("RUB",), "₩": ("KRW",), "₺": ("TRY",), "₪": ("ILS",), "₴": ("UAH",), "฿": ("THB",),
     "₫": ("VND",), "zł": ("PLN",), "Kč": ("CZK",), "Ft": ("HUF",), "лв": ("BGN",), "руб": ("RUB",),
     "SFr": ("CHF",), "Fr": ("CHF",), "Rs": ("INR", "PKR"),
@@ -23,7 +31,7 @@ SIGNS: Mapping[str, tuple[str, ...]] = {
     "kr": ("", "SEK", "NOK", "DKK", "ISK"), "lei": ("RON",),
 }  # fmt: skip
 
-_BEHIND = ("円", "元", "원", "TL")
+_BEHIND = ("원", "TL")
 """Units that are not always whole words, or behind a number alone."""
 
 _BEGINS, _ENDS = r"(?<![^\W\d_])", r"(?![^\W\d_])"
@@ -31,9 +39,6 @@ _UNKNOWN = rf"{_BEGINS}(?:[A-JLN-SU-Z]|[A-Z]{{2}})\$"
 """The dollar of a country that is not known; before the sign, K, M and T are factors."""
 
 _SMALL = ("eur", "usd", "gbp", "chf")
-DOLLARS = SIGNS["$"]
-"""The codes that the sign alone may mean."""
-
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "euro": ("EUR",), "euros": ("EUR",), "us dollars": ("USD",), "us-dollar": ("USD",),
     "dollar": DOLLARS, "dollars": DOLLARS, "pounds": ("GBP",), "pounds sterling": ("GBP",),
@@ -52,10 +57,12 @@ def all_units() -> frozenset[str]:
 
 def unit_pattern() -> str:
     """Write the regular expression of a currency: longest first, and signs with letters and words as whole words."""
+    spaceless = [sign for sign in SIGNS if re.match(f"[{SPACELESS}]", sign) and sign not in _BEHIND]
     signs = [sign for sign in SIGNS if "$" in sign or not sign[-1].isalpha()]
-    codes = [*CURRENCY_CODES, *(sign for sign in SIGNS if sign not in signs and sign not in _BEHIND)]
+    codes = [*CURRENCY_CODES, *(sign for sign in SIGNS if sign not in (*signs, *spaceless, *_BEHIND))]
     words = rf"{_BEGINS}(?:{_any_of(codes)}|(?i:{_any_of([*_WORDS, *_SMALL])})){_ENDS}\.?"
-    return rf"(?:{_any_of(signs, _whole)}|{_UNKNOWN}|[円元]|(?<=\d)원|(?:(?<=\d)|(?<=\d ))TL{_ENDS}|{words})"
+    won = r"(?<=[\d천만억조])원"
+    return rf"(?:{_any_of(signs, _whole)}|{_UNKNOWN}|{_any_of(spaceless)}|{won}|(?:(?<=\d)|(?<=\d ))TL{_ENDS}|{words})"
 
 
 def _any_of(units: Iterable[str], pattern: Callable[[str], str] = re.escape) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
+from trivium.extraction._borders import SPACELESS, is_word
 from trivium.extraction._currencies import unit_pattern
 
 NUMBER_WORDS: Mapping[str, int] = {
@@ -29,6 +30,11 @@ _MAGNITUDES: Mapping[str, int] = {
     for word in words.split()
 }
 
+_EASTERN: Mapping[str, int] = {
+    "十": 1, "百": 2, "千": 3, "万": 4, "萬": 4, "億": 8, "亿": 8, "兆": 12,
+    "십": 1, "백": 2, "천": 3, "만": 4, "억": 8, "조": 12,
+}  # fmt: skip
+
 SPACE = " \u00a0\u2007\u2009\u202f"
 _LONGEST = 40
 """Characters of the longest number that is read: longer ones are not meant as numbers, and slow to compute with."""
@@ -38,7 +44,12 @@ _GROUPED = re.compile(r"[1-9]\d{0,2}(?P<mark>[ '.,])\d{3}(?:(?P=mark)\d{3})*(?:(
 _LAKHS = re.compile(r"[1-9]\d?(?:,\d{2})+,\d{3}(?:\.\d+)?")
 _DECIMAL = re.compile(r"\d*[.,]\d+")
 _EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d{1,3}")
-_NO_NUMBER = re.compile(r"_|\^\d\d|(?!(?:[cdk]?m)[23](?!\w))[^\W\d_]+\d")
+_NO_NUMBER = re.compile(rf"_|\^\d\d|(?!(?:[cdk]?m)[23](?!\w))[^\W\d_{SPACELESS}]+\d")
+_MYRIAD = rf"\d[\d,]*(?:\.\d+)?[{SPACE}]?[十百千십백천]?[万萬億亿兆만억조]"
+_MYRIADS = re.compile(rf"(?:{_MYRIAD}[{SPACE}]?)*{_MYRIAD}(?:\d[\d,]*[千천]?|[{SPACE}]\d[\d,]*(?:천|(?=원)))?")
+"""A number in ten thousands, as East Asia writes it: 3億5,000万."""
+
+_PART = re.compile(rf"([\d,.]+)[{SPACE}]?([{''.join(_EASTERN)}]*)")
 MARKED = re.compile(r"\d[.,'’]\d")
 """A number with cents, or whose thousands are marked: amounts are written so, and hardly the number of an item."""
 
@@ -193,17 +204,21 @@ def number_spans(text: str) -> Iterator[NumberSpan]:
     [(Decimal('10'),), (Decimal('1500000.0'),)]
     """
     text = in_ascii(text)
+    reached = 0
     for run in _RUN.finditer(text):
         start, end = run.span()
+        if start < reached:
+            continue
         before = text[start - 1 : start]
         is_raised = before == "^" and end - start > 1  # the cents of "249^99", which is no 249 either, or a power
-        ends_name = before.isalnum() or before == "_" or is_raised  # as in "x86", but not as in "EUR5"
+        ends_name = (before != "" and is_word(before)) or is_raised  # as in "x86", but not as in "EUR5"
         if ends_name and not _CURRENCY_BEFORE.search(text[max(0, start - 5) : start]):
             continue
         if _NO_NUMBER.match(text, end):
             continue
         whole = _span(text, start, end)
         if whole:
+            reached = whole.end
             yield whole
         # "5 123" may be two numbers: a plain space sets them apart, and no decimal mark ends it.
         if not whole or (" " in run[0] and run[0].replace(" ", "").isdecimal()):
@@ -232,7 +247,12 @@ def _span(text: str, start: int, end: int) -> NumberSpan | None:
     if not values:
         return None
     unit = _UNIT.match(text, end)
-    if unit:
+    if many := _MYRIADS.match(text, start) if text[start].isdecimal() else None:
+        end = many.end()
+        parts = _PART.findall(many[0].replace(",", ""))
+        each = (Decimal(digits).scaleb(sum(map(_EASTERN.__getitem__, powers))) for digits, powers in parts)
+        values = (sum(each, Decimal()),)
+    elif unit:
         end = unit.end()
         magnitude = _MAGNITUDES.get((unit["magnitude"] or "").casefold(), 0)
         values = tuple(value * 10**magnitude for value in values)
