@@ -361,6 +361,32 @@ def test_the_words_of_the_question_may_be_few_but_not_none(question: str, shown:
     assert check.feed("The flowcharts were created by Ada.") + check.end() == shown
 
 
+CHINESE = "月租金为人民币3500元，每月5日前支付。\n\n押金为人民币7000元，合同终止后30天内无息退还。"
+JAPANESE = "給与は毎月25日に支払う。\n\n通勤手当は月額3万円を上限とする。"
+KOREAN = "보증금은 5000만원으로 하며, 계약 종료 후 반환한다.\n\n월세는 매월 5일에 지급한다."
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "written", "quote"),
+    [
+        (CHINESE, "押金是多少？", "[2] 押金为人民币7000元。", "押金"),
+        (CHINESE, "押金是多少？", "押金是3600元。", ""),
+        (CHINESE, "违约后谁负责搬家费？", "违约后，房东负责搬家费。", ""),
+        (JAPANESE, "通勤手当の上限はいくらですか", "通勤手当の上限は3万円です。", "通勤手当"),
+        (JAPANESE, "通勤手当の上限はいくらですか", "上限は40万円です。", ""),
+        (KOREAN, "월세는 언제 지급합니까?", "월세는 매월 5일에 지급됩니다.", "월세"),
+        (KOREAN, "월세는 언제 지급합니까?", "월세는 매월 10일에 지급됩니다.", ""),
+    ],
+)
+def test_answers_in_scripts_without_spaces_are_compared_by_what_has_meaning(
+    text: str, question: str, written: str, quote: str
+):
+    check = AnswerCheck(reading(question, text), question, "NO")
+    _ = check.feed(written) + check.end()
+    assert [each.quote[: len(quote)] for each in check.citations] == ([quote] if quote else [])
+    assert check.answer.found == bool(quote)
+
+
 def test_a_word_that_stands_somewhere_is_no_answer_where_nothing_else_fits():
     text = "Backspace: delete the character to the left of the cursor.\n"
     assert not reading("Which key combination opens the terminal of the desktop?", text).supporting_spans(

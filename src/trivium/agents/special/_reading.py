@@ -28,6 +28,10 @@ also any because each every following given it mean only other provide thi use u
 der die das und ist ein eine el la los las un una y es le les et est il lo
 """
 _STOP_WORDS: Final = _ASSENTS.union(_STOP_WORD_LINES.split())
+# Of scripts without spaces, whose words are pairs of signs: in a pair it says that this one has no meaning of its own.
+_GRAMMAR: Final = re.compile(
+    "[ぁ-ゟ的是了吗嗎呢么麼什怎哪谁誰几幾为為与與这這那请請됩]|多少|입니|니까|습니|니다|합니|얼마|무엇|언제|어디|나요|까요"
+)
 # At the beginning of a question that asks for something, so that a statement of its own words alone is no answer.
 _ASKING: Final = re.compile(
     r"\W*(?:(?:and|but|so|und|et|y)\s+)?(?:\w+\s+)?(?:wh(?:at|ich|ose|om?|ere|en|y)|how|we[rmn]|wann|wo|wie|warum"
@@ -339,7 +343,7 @@ def _value(number: Numeral) -> float:
 
 def words_of(text: str) -> frozenset[str]:
     """Return the words with meaning, cut so that most forms of one are equal: required, require, requires."""
-    found = (each for each in _all_words_of(text) if each not in _STOP_WORDS)
+    found = (each for each in _all_words_of(text) if each not in _STOP_WORDS and not _GRAMMAR.search(each))
     return frozenset(each[:_KEY] if each.isalpha() else each for each in found if len(each) > 1 or each.isdigit())
 
 
