@@ -140,4 +140,4 @@ def test_a_job_is_put_below_a_node_and_nothing_else():
     commander.run(Puts(), auto_exit=True)
     [(_, error)] = commander.failures
     assert isinstance(error, TriviumError)
-    assert str(error) == "parent is a node, as a job or a called handler, not int"
+    assert str(error) == "put_job takes a job or a called handler as parent, not int"

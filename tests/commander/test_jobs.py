@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -22,7 +23,7 @@ from trivium.exceptions import (
 )
 
 from ._helpers import find, here
-from ._work import Do
+from ._work import Do, doing
 
 
 @handler(PASS_WORD)
@@ -385,6 +386,20 @@ def test_a_job_can_run_again_once_it_has_ended():
     for _ in range(3):
         commander.run(job, auto_exit=True)
     assert ran == [0, 1, 2]
+
+
+def test_a_handler_that_nobody_listens_to_takes_few_calls():
+    def calls(number: int) -> int:
+        files: list[str] = []
+        job = Do(lambda job: [job.call_handler(doing(lambda _: None)) for _ in range(number)])
+        sys.setprofile(lambda frame, event, _: files.append(frame.f_code.co_filename) if event == "call" else None)
+        try:
+            CommanderAsync().run(job, auto_exit=True)
+        finally:
+            sys.setprofile(None)
+        return sum("/trivium/commander/" in each for each in files)
+
+    assert calls(20) - calls(10) <= 19 * 10  # 18 are from its call to its end
 
 
 @pytest.mark.parametrize("name", ["id", "commander"])

@@ -19,10 +19,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from trivium.commander._events import EndedEvent, StartedEvent
-from trivium.commander._limits import Budget, Limits, check_options
+from trivium.commander._limits import Budget, Limits, check_option, check_options
 from trivium.events import Event, Listener
 from trivium.exceptions import (
-    ArgumentTypeError,
     AttributeNotSetError,
     DeadlineExceededError,
     FinishedNodeError,
@@ -222,7 +221,7 @@ class TaskNode:
             FinishedNodeError: the node that it was put below has ended.
             CommanderNotRunError: the commander does not run.
         """
-        above = _above(parent, self)
+        above: TaskNode = check_option("parent", parent or self, TaskNode, "a job or a called handler", "put_job")
         await above.commander._put(job, above)
 
     def call_handler(self, handler: HandlerCoroutine[Any], parent: TaskNode | None = None) -> None:
@@ -233,7 +232,7 @@ class TaskNode:
             FinishedNodeError: the node that it was put below has ended.
             CommanderNotRunError: the commander does not run.
         """
-        above = _above(parent, self)
+        above: TaskNode = check_option("parent", parent or self, TaskNode, "a job or a called handler", "call_handler")
         above.commander.call_handler_threadsafe(handler, above)
 
     async def exit_commander(self, return_result: Any = None) -> None:
@@ -289,9 +288,11 @@ class TaskNode:
 
     # ---- life
     def _start(self) -> None:
-        checkpoint(self)
+        if self._stopping is not None or self._scope.deadline is not None:
+            checkpoint(self)
         self._state = _ACTIVE
-        emit(self, StartedEvent, None)
+        if self._scope.listeners:
+            emit(self, StartedEvent, None)
 
     def _close(self, error: BaseException | None = None) -> None:
         started, parent = self._state is _ACTIVE, self._parent
@@ -490,10 +491,3 @@ def time_left(node: TaskNode) -> float | None:
     """Return the seconds until the deadline of the node, at least 0; None if it has none."""
     deadline = node._scope.deadline
     return None if deadline is None else max(0.0, deadline[0] - time.monotonic())
-
-
-def _above(parent: TaskNode | None, node: TaskNode) -> TaskNode:
-    if not isinstance(above := parent or node, TaskNode):  # type: ignore[unnecessary] - users pass anything
-        kind = type(parent).__name__
-        raise ArgumentTypeError(f"parent is a node, as a job or a called handler, not {kind}", "parent")
-    return above

@@ -24,7 +24,6 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from inspect import isasyncgen, isawaitable, iscoroutine, isgenerator
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -205,18 +204,19 @@ class WorkNode(TaskNode):
         holds = isinstance(parent, WorkNode)
         if holds and parent._commander is not commander:
             raise FinishedNodeError(f"nothing can be put below {parent._name}: it does not run below this commander")
-        heard = self._heard
         if self._parent is not None:  # it has run before
             if self._state is _PENDING or self._state is _ACTIVE:
                 raise CommanderError(f"{self._name} is queued or running already: make another one")
+            heard = self._heard
             TaskNode.__init__(self, self._name)
-            self._task, self._phase = None, AROUND
-        self._scope, self._session_id, self._heard = parent._scope, parent._session_id, heard
-        if heard:
-            change_scope(self, listeners=heard)
+            self._task, self._phase, self._heard = None, AROUND, heard
+        self._scope, self._session_id = parent._scope, parent._session_id
+        if self._heard:
+            change_scope(self, listeners=self._heard)
         self._join(parent)
         self._commander = commander
-        emit(self, QueuedEvent, None)
+        if self._scope.listeners:
+            emit(self, QueuedEvent, None)
         if holds:
             parent._open += 1
 
@@ -376,7 +376,10 @@ class WorkNode(TaskNode):
             if node._timer is not None:
                 node._timer.cancel()
             above = node._parent
-            node._go_on([partial(node._close, node.exception)])  # a listener may exit the program
+            try:
+                node._close(node.exception)
+            except BaseException as error:  # a listener may exit the program
+                node.commander._failed(node, error)
             if node._next is not None:
                 node._go_on(node._next)
             if not isinstance(above, WorkNode):

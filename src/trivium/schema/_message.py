@@ -275,7 +275,7 @@ stream_state=<AgentStatusCode.END: 0>)
         if name in OLDER_FORM:
             for key, each in from_older_form({name: value}, self).items():
                 self._take(key, each)
-        elif name not in type(self).model_fields and name not in _EXTRA:
+        elif name not in vars(self) and name not in _EXTRA and name not in type(self).model_fields:
             raise ArgumentTypeError(f"a message has no '{name}': put what is your own into extra_info", name)
         else:
             self._take(name, value)
@@ -440,13 +440,10 @@ def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Messag
     if memo is not None and not ATOMS.issuperset(map(type, (*fields.values(), *extra.values()))):
         for values in (fields, extra):
             for name, value in values.items():
-                kind = value.__class__
-                if kind not in ATOMS and not (kind is tuple and ATOMS.issuperset(map(type, value))):
+                if value.__class__ not in ATOMS:
                     values[name] = copied(value, memo)
     if links := message.__pydantic_private__:
-        links = links.copy()
-        for name in OF_ITSELF & links.keys():
-            del links[name]
+        links = {name: value for name, value in links.items() if name not in OF_ITSELF}
     _set_fields(new, fields)
     _set_given(new, message.__pydantic_fields_set__.copy())
     _set_extras(new, extra)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 from trivium.agents.aggregator._default import DefaultAggregator, text_of
 from trivium.exceptions import ConfigurationError, UnknownRoleError, UnknownToolError
@@ -72,11 +72,10 @@ class InternLMToolAggregator(DefaultAggregator):
         memory: Memory | None = messages
         for message in () if memory is None else memory.get_memory():
             sender, extra = message.sender, message.__pydantic_extra__  # each turn reads all: one look at most of them
-            parsed = message.formatted if sender == name else None
+            parts: dict[str, Any] | str | None = message.formatted if sender == name else None
             if extra and (extra.get("tool_call_id") is not None or extra.get("entity") is not None):
                 self.append(found, message, name)
-            elif parser and isinstance(parsed, dict):
-                parts = cast("dict[str, Any]", parsed)
+            elif parser and isinstance(parts, dict):
                 if parts.get("status") != _UNREADABLE:
                     found.append({"role": "assistant", "content": parser.format_response(parts)})
                     tool = parts.get("tool_type")  # None after an answer without one: what follows is no tool's

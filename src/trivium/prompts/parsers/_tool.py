@@ -15,6 +15,7 @@ from trivium.schema.lowlevel import checked, create_object, load_class_from_stri
 Validate: TypeAlias = Callable[[str], Any]
 Parsed: TypeAlias = dict[str, Any]
 """An answer as `tool_type`, `thought`, `action` and `status`."""
+_OPENING, _QUOTES = frozenset("“„‘«"), frozenset("`\"'")
 ParsedAnswer: TypeAlias = Mapping[str, Any]
 
 
@@ -122,9 +123,8 @@ class InterpreterParser(ToolParser):
 def _is_quoting(before: str) -> bool:
     """Return whether a fence, a quotation or a quoted line begins in a text, and goes on at its end."""
     line = before.rpartition("\n")[2].strip()
-    is_open = line.endswith(("“", "„", "‘", "«")) or any(
-        line.endswith(sign) and line.count(sign) % 2 for sign in "`\"'"
-    )
+    last = line[-1:]
+    is_open = last in _OPENING or (last in _QUOTES and line.count(last) % 2 == 1)
     return is_open or line.startswith(">") or before.count("```") % 2 == 1
 
 
