@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from _forked import forking
 from _postgres import postgres_server
 
 # How long an example takes says more about what else the machine does than about the code.
@@ -53,6 +54,13 @@ def without_the_collector() -> Generator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture
+def forked_processes() -> Generator[None]:
+    """For tests that read one file each: the processes for that would have nothing to do but to start."""
+    with forking():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from _signals import press_ctrl_c
+from docs._examples import started
 
 from ._helpers import GUARD
 
@@ -139,11 +141,12 @@ WAITING = ("async tool of a sync call", "async tool below two forwards", "parall
 """Where the main thread waits in code of ours."""
 
 
-def interrupted(body: str, head: str = "") -> str:
+def interrupted(folder: Path, body: str, head: str = "") -> str:
     """What a program reports that is interrupted as soon as it is where it shall be interrupted."""
     lines = "\n".join("    " + line for line in body.strip().splitlines())
     program = f"{dedent(HEAD)}\n{head}\ntry:\n{lines}\nexcept BaseException as error:\n    report(error)\n"
-    process = subprocess.Popen([sys.executable, "-X", "dev", "-c", program], stdout=subprocess.PIPE, text=True)
+    (folder / "program.py").write_text(program)
+    process = started(folder, folder / "program.py")
     assert process.stdout is not None
     try:
         assert process.stdout.readline() == "up\n"
@@ -156,16 +159,16 @@ def interrupted(body: str, head: str = "") -> str:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_control_c(name: str):
+def test_control_c(name: str, tmp_path: Path):
     body, expected = PROGRAMS[name]
-    assert interrupted(body) == expected
+    assert interrupted(tmp_path, body) == expected
 
 
 @pytest.mark.parametrize("name", WAITING)
-def test_control_c_that_does_not_wake_the_main_thread(name: str):
+def test_control_c_that_does_not_wake_the_main_thread(name: str, tmp_path: Path):
     """As one that comes just before the wait begins: here another thread takes it, and the main thread sleeps on."""
     body, expected = PROGRAMS[name]
-    assert interrupted(body, "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])") == expected
+    assert interrupted(tmp_path, body, "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])") == expected
 
 
 AT_ANY_MOMENT = """
@@ -186,8 +189,8 @@ random.seed(1)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for _ in range(40):
     timer = threading.Timer(random.uniform(0.005, 0.03), os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     try:
+        timer.start()
         Long()("x")
         timer.join()
         threading.Event().wait(0.1)

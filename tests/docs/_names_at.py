@@ -1,4 +1,4 @@
-"""Says which names do not exist: `python _names_at.py MODULE… < names.json`, in the environment of any package.
+"""Says which names do not exist: `[names, modules]` as JSON on stdin, in the environment of any package.
 
 A name is spelt `Class`, `Class.method`, `function(parameter)` or `Class.method(parameter)`, with its whole path, or
 without one where one of the modules has it.
@@ -57,4 +57,5 @@ def _takes(value: Any, parameter: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps([each for each in json.load(sys.stdin) if not exists(each, sys.argv[1:])]))
+    names, modules = json.load(sys.stdin)
+    sys.stdout.write(json.dumps([each for each in names if not exists(each, modules)]))

@@ -44,7 +44,7 @@ def run_here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     logger = logging.getLogger("trivium.commander")  # which an example silences
     level = logger.level
 
-    def run_here(name: str, *arguments: object, typed: str = "") -> str:
+    def run_here(name: str | Path, *arguments: object, typed: str = "") -> str:
         program = str(ROOT / "examples" / name)
         monkeypatch.setattr(sys, "argv", [program, *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from _postgres import postgres_server
 
 from ._blocks import blocks_in
+from ._examples import Run
 from ._runner import ROOT, Runner, save
 from ._server import ScriptedServer
 from ._stand_in import answer
@@ -52,16 +52,12 @@ def test_what_a_document_says_is_so(runner: Runner, name: str):
 
 
 @pytest.mark.model
-def test_the_program_of_the_readme(tmp_path: Path):
+def test_the_program_of_the_readme(tmp_path: Path, run_here: Run):
     (program,) = [block for block in blocks_in((ROOT / "README.md").read_text(encoding="utf-8")) if block.is_program]
     source = tmp_path / "readme.py"
     source.write_text(program.text.replace('"default"', '"small"'), encoding="utf-8")
     samples = [str(ROOT / "samples/documents" / name) for name in ("sl-readme.txt",)]
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", source, *samples], capture_output=True, text=True, encoding="utf-8", timeout=100
-    )
-    assert (ran.stderr, ran.returncode) == ("", 0)
-    records = [json.loads(line) for line in ran.stdout.splitlines()]
+    records = [json.loads(line) for line in run_here(source, *samples).splitlines()]  # with what is on stderr
     assert [record["source"] for record in records] == samples
     assert all({*record["fields"]} == {"name", "version", "date", "licence", "holder"} for record in records)
     assert any(entry["value"] for entry in records[0]["fields"].values())

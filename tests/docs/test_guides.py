@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import pytest
 
+from ._names_at import exists
 from ._runner import ROOT
 from ._server import Answer, Question, ScriptedServer
 
 GUIDES = ROOT / "docs" / "guides"
 AT_THE_SERVER = """
 import importlib, runpy, sys
-module, name, option, url, program = sys.argv[1:]
+module, name, option, url, *programs = sys.argv[1:]
 if module:
     models = importlib.import_module(module)
     def at_the_server(kind):
@@ -29,8 +30,10 @@ if module:
                 super().__init__(*arguments, **{option: url}, **options)
         return Here
     setattr(models, name, at_the_server(getattr(models, name)))
-runpy.run_path(program, run_name="__main__")
+for program in programs:
+    runpy.run_path(program, run_name="__main__")
 """
+NAMES_AT = Path(__file__).with_name("_names_at.py")
 VOCABULARY = "lib/python*/site-packages/llama_index/core/_static/tiktoken_cache"
 
 
@@ -109,17 +112,21 @@ SAME_NAMES = ("lagent", "langroid", "agere")
 OURS = ("trivium.llms", "OpenAIModel", "base_url")
 
 
-def printed(python: Path | str, program: Path, guide: Guide, at: tuple[str, str, str], path: str = "") -> list[str]:
-    """What a program prints in the end, where its model is the guide's; it may leave files in its folder."""
+def printed(
+    python: Path | str, programs: list[Path], guide: Guide, at: tuple[str, str, str], path: str = "", typed: str = ""
+) -> list[str]:
+    """What programs print one after the other, where their model is the guide's; they may leave files in a folder."""
     with ScriptedServer(guide.model) as server, TemporaryDirectory() as folder:
         environment = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "PYTHONPATH": path}
         if cache := next(Path(python).parents[1].glob(VOCABULARY), None):
             environment["TIKTOKEN_CACHE_DIR"] = str(cache)  # langroid fetches it when it is imported
         url = f"{server.url}/chat/completions" if at[0] == "lagent.llms" else server.url
-        command = [python, "-c", AT_THE_SERVER, *at, url, program]
-        ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+        command = [python, "-c", AT_THE_SERVER, *at, url, *programs]
+        ended = subprocess.run(
+            command, cwd=folder, env=environment, input=typed, capture_output=True, text=True, timeout=60
+        )
     assert ended.returncode == 0, ended.stderr
-    return [line for line in ended.stdout.splitlines() if line.strip()][-len(guide.prints) :]
+    return [line for line in ended.stdout.splitlines() if line.strip()]
 
 
 def ours() -> str:
@@ -130,15 +137,18 @@ def ours() -> str:
 def test_the_program_with_trivium(guide: Guide):
     program = GUIDES / f"{guide.peer}_after.py"
     at = OURS if "OpenAIModel" in program.read_text(encoding="utf-8") else ("", "", "")
-    assert printed(sys.executable, program, guide, at, ours()) == guide.prints
+    assert printed(sys.executable, [program], guide, at, ours())[-len(guide.prints) :] == guide.prints
 
 
 @pytest.mark.parametrize("guide", TABLE, ids=lambda guide: guide.peer)
-def test_the_program_with_the_peer(guide: Guide):
+def test_the_program_and_the_names_of_the_peer(guide: Guide):
     python = ROOT / ".peers" / guide.peer / "bin" / "python"
     if not python.exists():
         pytest.skip(f"`make .peers/{guide.peer}/.ready` makes the environment that this program runs in")
-    assert printed(python, GUIDES / f"{guide.peer}_before.py", guide, guide.at) == guide.prints
+    programs, names = [GUIDES / f"{guide.peer}_before.py", NAMES_AT], [spans(guide.peer, 0), PEERS_MODULES[guide.peer]]
+    *shown, missing = printed(python, programs, guide, guide.at, typed=json.dumps(names))
+    assert shown[-len(guide.prints) :] == guide.prints
+    assert json.loads(missing) == []
 
 
 @pytest.mark.parametrize("guide", [each for each in TABLE if each.peer in SAME_NAMES], ids=lambda guide: guide.peer)
@@ -147,7 +157,7 @@ def test_the_peers_program_with_the_packages_name_changed(guide: Guide, tmp_path
     changed = tmp_path / "program.py"
     changed.write_text(re.sub(rf"\b{guide.peer}\b", "trivium", text), encoding="utf-8")
     at = ("trivium.llms", *guide.at[1:]) if guide.at[0] else guide.at
-    assert printed(sys.executable, changed, guide, at, ours()) == guide.prints
+    assert printed(sys.executable, [changed], guide, at, ours())[-len(guide.prints) :] == guide.prints
 
 
 @pytest.mark.parametrize("guide", TABLE, ids=lambda guide: guide.peer)
@@ -178,19 +188,6 @@ def spans(peer: str, column: int) -> list[str]:
     return [name for row in rows for name in re.findall(r"`([\w.]+(?:\(\w+\))?)`", row.split(" | ")[column])]
 
 
-def missing(python: Path | str, names: list[str], modules: tuple[str, ...], path: str = "") -> list[str]:
-    environment = {**os.environ, "PYTHONPATH": path}
-    if cache := next(Path(python).parents[1].glob(VOCABULARY), None):
-        environment["TIKTOKEN_CACHE_DIR"] = str(cache)
-    command = [python, Path(__file__).with_name("_names_at.py"), *modules]
-    ended = subprocess.run(
-        command, input=json.dumps(names), env=environment, capture_output=True, text=True, timeout=100
-    )
-    assert ended.returncode == 0, ended.stderr
-    found: list[str] = json.loads(ended.stdout.splitlines()[-1])
-    return found
-
-
 def test_the_tables_are_read():
     assert {peer: len(spans(peer, 0)) > 12 for peer in PEERS_MODULES} == dict.fromkeys(PEERS_MODULES, True)
     assert spans("langgraph", 1)[:2] == ["Module", "Module.forward"]
@@ -198,12 +195,5 @@ def test_the_tables_are_read():
 
 def test_the_names_of_trivium_exist():
     names, wrong = [name for peer in PEERS_MODULES for name in spans(peer, 1)], ["trivium.Agnet", "Agent.runs"]
-    assert missing(sys.executable, [*names, *wrong, "Agent(tool)"], OUR_MODULES, ours()) == [*wrong, "Agent(tool)"]
-
-
-@pytest.mark.parametrize("peer", PEERS_MODULES)
-def test_the_names_of_the_peer_exist(peer: str):
-    python = ROOT / ".peers" / peer / "bin" / "python"
-    if not python.exists():
-        pytest.skip(f"`make .peers/{peer}/.ready` makes the environment in which the names are looked up")
-    assert missing(python, spans(peer, 0), PEERS_MODULES[peer]) == []
+    missing = [each for each in [*names, *wrong, "Agent(tool)"] if not exists(each, OUR_MODULES)]
+    assert missing == [*wrong, "Agent(tool)"]

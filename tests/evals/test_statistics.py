@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from functools import cache
+from itertools import combinations, product, starmap
 from math import inf, sqrt
 from random import Random
 from statistics import fmean, stdev
@@ -105,9 +106,13 @@ def test_kappa_is_that_of_the_literature_and_0_for_chance() -> None:
     assert cohens_kappa([(1, 1)] * 81 + [(1, 0)] * 9 + [(0, 1)] * 9 + [(0, 0)]) == pytest.approx(0)
 
 
+@cache
+def scored(at: int, score: float) -> CaseResult:
+    return CaseResult(Case(str(at), ""), 0, "", None, {"exact": Score(score)})
+
+
 def report(name: str, scores: list[float], journal: Journal) -> EvaluationReport:
-    results = [CaseResult(Case(str(at), ""), 0, "", None, {"exact": Score(each)}) for at, each in enumerate(scores)]
-    return EvaluationReport(name, "dataset", ("exact",), tuple(results), journal)
+    return EvaluationReport(name, "dataset", ("exact",), tuple(starmap(scored, enumerate(scores))), journal)
 
 
 def drawn(cases: int, planted: float, flipped: float, random: Random) -> tuple[list[float], list[float]]:

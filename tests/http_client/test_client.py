@@ -28,15 +28,9 @@ from trivium.http import (
 
 from ._raw_server import RawServer, Talk, answering
 
-pytestmark = pytest.mark.anyio
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 async def body_of(client: HTTPClient, request: HTTPRequest) -> tuple[int, bytes]:

@@ -17,13 +17,6 @@ from ._h2_server import H2Server, Talker
 from ._raw_server import RawServer, answering
 from .test_client import OK, body_of, get, serving, trusted, tunnelling
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
 
 def client() -> HTTP2Client:
     return HTTP2Client(proxies={}, certificates=trusted())

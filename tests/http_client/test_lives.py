@@ -21,13 +21,6 @@ from trivium.http._certificates import system_certificates
 from ._raw_server import RawServer, Talk, answering
 from .test_client import CERTIFICATE, OK, body_of, direct, get, serving, trusted, tunnelling
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
 
 class DumbServer:
     """Accepts connections, says what it is given, and notes when the client has gone."""

@@ -154,7 +154,7 @@ class Panel(Module):
 
     def __init__(self) -> None:
         super().__init__("panel")
-        self.members = AgentList(Agent(Stateless(f"from {at}"), name="member") for at in range(6))
+        self.members = AgentList(Agent(Stateless(f"from {at}"), name="member") for at in range(4))
 
     async def forward(self, message: Message) -> str:
         async def ask(member: Module, text: str) -> str:
@@ -295,14 +295,14 @@ class Clerk:
 
 
 def run_extraction(journal: Journal) -> object:
-    """Five files, three at a time."""
+    """Four files, three at a time."""
     fields, found = parse_fields("tenant"), list[Outcome]()
 
     def open_case(path: Path) -> Case:
         return Case(Document(content=f"Ada{path.stem} rents the flat."), fields, tries=2)
 
     with journal.run("extraction"):
-        paths = [Path(f"{number}.txt") for number in range(5)]
+        paths = [Path(f"{number}.txt") for number in range(4)]
         task = extraction_task(fields, Clerk())
         run_sync(extract_files, task, paths, open_case, on_outcome=found.append, at_once=3)
     return sorted(f"{each.path}: {each.record['fields'] if each.record else each.error}" for each in found)

@@ -479,7 +479,7 @@ def test_a_failed_run_becomes_a_test(journal: Journal, tmp_path: Path):
 def test_agents_that_are_asked_at_once_get_their_own_answers(journal: Journal):
     PROGRAMS["panel"](journal)
     model = RecordedModel(journal.view("panel"))
-    for at in (3, 0, 5, 1, 4, 2):
+    for at in (3, 0, 1, 2):
         assert Agent(model, name="member")(f"question {at}").content == f"from {at}"
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import uvicorn
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import EmbeddedResource, ResourceLink, TextContent, TextResourceContents, ToolAnnotations
@@ -151,6 +150,8 @@ def main(how: str) -> None:
         sys.stderr.flush()
         server.run("stdio")
         return
+    import uvicorn
+
     listener = socket.create_server(("127.0.0.1", int(how)))
     sys.stdout.write(f"{listener.getsockname()[1]}\n")
     sys.stdout.flush()

@@ -19,6 +19,8 @@ from trivium.exceptions import DocumentError, DocumentTooLargeError, UnreadableD
 from trivium.parsing import Place, locate, read
 from trivium.schema import Document
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
+
 
 def outcome(path: Path) -> str:
     """The text, or that of the error."""

@@ -126,6 +126,7 @@ def test_odd_bytes_of_real_text(tmp_path: Path, data: bytes, text: str) -> None:
         ("BZh.txt", b"BZh is how bzip2 begins", "text/plain"),
     ],
 )
+@pytest.mark.usefixtures("forked_processes")
 def test_the_format_is_recognised(tmp_path: Path, name: str, data: bytes, kind: str) -> None:
     document = read(str(write(tmp_path, name, data)))
     assert document.metadata.media_type == kind
@@ -178,6 +179,7 @@ def failure(path: Path, **options: Any) -> DocumentError:
 
 @pytest.mark.parametrize(("data", "said"), BINARIES)
 @pytest.mark.parametrize("suffix", ["", ".txt", ".docx"])
+@pytest.mark.usefixtures("forked_processes")
 def test_binaries_are_named(tmp_path: Path, data: bytes, said: str, suffix: str) -> None:
     error = failure(write(tmp_path, f"file{suffix}", data))
     assert isinstance(error, UnreadableDocumentError)
@@ -187,6 +189,7 @@ def test_binaries_are_named(tmp_path: Path, data: bytes, said: str, suffix: str)
 
 @pytest.mark.parametrize("name", ["a.txt", "a.html", "a.eml", "a.pdf", "a.docx", "a"])
 @pytest.mark.parametrize("data", [b"", b" \n\t\r\n", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, gzip.compress(b"", mtime=0)])
+@pytest.mark.usefixtures("forked_processes")
 def test_files_without_text(tmp_path: Path, name: str, data: bytes) -> None:
     assert isinstance(failure(write(tmp_path, name, data)), EmptyDocumentError)
 

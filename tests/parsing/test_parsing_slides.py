@@ -19,6 +19,8 @@ from trivium.parsing.formats._formats import Original
 from trivium.parsing.formats._reading import read_original
 from trivium.schema import Document
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
+
 
 def saved(deck: Any) -> bytes:
     stream = io.BytesIO()

@@ -26,6 +26,8 @@ from trivium.parsing.formats._number_format import number_text
 from trivium.parsing.formats._reading import read_original
 from trivium.schema import Document
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
+
 
 def document(text: str, suffix: str = ".csv") -> Document:
     return read_original(Original(text.encode(), f"a{suffix}", suffix, 10_000_000))

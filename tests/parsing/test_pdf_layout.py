@@ -19,6 +19,8 @@ from trivium.parsing._boxes import Run
 from trivium.parsing.formats._formats import Original, Scanning
 from trivium.parsing.formats._pdf import parse_pdf
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
+
 
 def read_pdf(folder: Path, data: bytes, limits: ReadLimits | None = None) -> PagedDocument:
     path = folder / "a.pdf"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -21,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from _signals import press_ctrl_c
+from docs._examples import started
 from trivium import Agent, ChatAgent, Message, Task, this_call
 from trivium.exceptions import ArgumentTypeError, RunKilledError
 from trivium.llms import OpenAIModel
@@ -343,10 +343,11 @@ CTRL_C = {
 
 
 @pytest.mark.parametrize("case", CTRL_C)
-def test_ctrl_c_stops_all_and_says_how_far_it_came(case: str):
+def test_ctrl_c_stops_all_and_says_how_far_it_came(case: str, tmp_path: Path):
     call, running = CTRL_C[case]
-    program = dedent(PROGRAM).replace("EXPECTED", str(running)).replace("CALL", call)
-    process = subprocess.Popen([sys.executable, "-X", "dev", "-c", program], stdout=subprocess.PIPE, text=True)
+    program = tmp_path / "program.py"
+    program.write_text(dedent(PROGRAM).replace("EXPECTED", str(running)).replace("CALL", call))
+    process = started(tmp_path, program)
     assert process.stdout is not None
     try:
         assert process.stdout.readline() == "up\n"

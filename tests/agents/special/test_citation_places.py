@@ -17,6 +17,8 @@ from trivium.knowledge.retrieval import RelevanceExtractor
 from trivium.knowledge.stores import SQLiteStoreConfig
 from trivium.testing import ScriptedModel
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
+
 PAGES = ("Project Falcon starts on 4 March.", "The budget is 88,000 EUR.", "Ada leads the team.")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import subprocess
 import sys
-from collections.abc import Generator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,17 +22,10 @@ from trivium.exceptions import (
 )  # fmt: skip
 from trivium.parsing import read
 
-from ._forked import forking
 from ._workbooks import read_rows, workbook
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
 GOOD, GOOD_ROWS = "name,city,amount\n" + "Ada,Oslo,1\n" * 100, [("Ada", "Oslo", 1)] * 100
-
-
-@pytest.fixture(autouse=True)
-def _forking() -> Generator[None]:
-    """Most tables here are read once: their processes would have nothing to do but to start."""
-    with forking():
-        yield
 
 
 def _saved(folder: Path, name: str, content: str | bytes) -> Path:

@@ -13,6 +13,8 @@ from trivium.agents.special.table import ReadOnlyTables
 from trivium.agents.special.table._text_files import dates_as_texts
 from trivium.exceptions import UnreadableDocumentError
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
+
 GERMAN = (
     "Datum;Betrag;Menge;PLZ\n01.03.2024;1.234,56;1.000;01067\n02.03.2024;-12,50;2.500;80331\n03.03.2024;0,99;3;99999\n"
 )

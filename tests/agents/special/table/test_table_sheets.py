@@ -13,6 +13,8 @@ from trivium.exceptions import ConfigurationError, UnreadableDocumentError
 
 from ._workbooks import read_rows, workbook
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
+
 
 def test_of_several_tables_on_a_sheet_one_is_chosen(tmp_path: Path) -> None:
     rows = [["Item", "Price"], ["pen", 3], [], ["Towns"], ["Town", "Land", "People"], ["Oslo", "Norway", 7]]

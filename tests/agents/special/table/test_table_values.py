@@ -12,8 +12,7 @@ import pytest
 
 from trivium.agents.special.table import ReadOnlyTables
 
-from ._forked import forking
-
+pytestmark = pytest.mark.usefixtures("forked_processes")
 _EAST = datetime.timezone(datetime.timedelta(hours=2))
 
 
@@ -42,10 +41,9 @@ _EAST = datetime.timezone(datetime.timedelta(hours=2))
 )
 def test_a_value_of_python_has_the_type_that_holds_all_of_it(values: Any, kind: str, found: list[str | None]) -> None:
     shown = "a AT TIME ZONE 'UTC'" if kind.startswith("TIMESTAMP WITH") else "a"
-    with forking():
-        tables = ReadOnlyTables({"a": values})
-        rows = tables.query(f"SELECT typeof(a), CAST({shown} AS VARCHAR) FROM data").rows
-        tables.close()
+    tables = ReadOnlyTables({"a": values})
+    rows = tables.query(f"SELECT typeof(a), CAST({shown} AS VARCHAR) FROM data").rows
+    tables.close()
     assert rows == [(kind, each) for each in found]
 
 

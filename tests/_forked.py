@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 from unittest.mock import patch
@@ -14,7 +14,11 @@ from cli._zygote import Forked
 
 __all__ = ["forking"]
 
-_LOADS = ("duckdb", "openpyxl", "trivium.parsing.formats._sheet_program")
+_LOADS = (
+    "docx", "duckdb", "openpyxl", "pptx", "pypdfium2", "trivium.parsing.formats._apart_program",
+    "trivium.parsing.formats._docx", "trivium.parsing.formats._pdf", "trivium.parsing.formats._pptx",
+    "trivium.parsing.formats._sheet_program", "trivium.parsing.formats._xlsx",
+)  # fmt: skip
 
 
 class _Apart(Forked):
@@ -48,8 +52,9 @@ class _Apart(Forked):
 
 @contextmanager
 def forking() -> Generator[None]:
-    """Have DuckDB, and what reads sheets, run in such processes, as long as the block runs."""
-    users = ("agents.special.table._process", "parsing.formats._sheets")
-    first, second = (patch(f"trivium.{each}.start_apart", _Apart) for each in users)
-    with first, second:
+    """Have DuckDB, and what reads documents and sheets, run in such processes, as long as the block runs."""
+    users = ("agents.special.table._process", "parsing.formats._apart", "parsing.formats._sheets")
+    with ExitStack() as patches:
+        for each in users:
+            patches.enter_context(patch(f"trivium.{each}.start_apart", _Apart))
         yield
