@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from _disks import mounted
+from _disks import mounted, read_only
 from journal._places import sqlite_place
 from trivium import Agent, this_call
 from trivium.cli._runs import open_journal
@@ -223,6 +223,22 @@ def test_a_folder_that_this_user_may_not_read_is_told(tmp_path: Path):
     finally:
         if is_root:
             os.seteuid(0)
+
+
+def test_who_may_only_read_sees_what_others_write(tmp_path: Path):
+    (tmp_path / "shared").mkdir()
+
+    def write(run_id: str) -> None:
+        with Journal(tmp_path / "shared" / "runs.db") as writer, writer.run(run_id):
+            step("note", int)
+
+    with read_only(tmp_path / "shared", tmp_path / "seen") as seen:
+        reader = Journal(seen / "runs.db")
+        for run_id in ("a", "b"):
+            write(run_id)
+            assert reader.info(run_id).status == "done"
+        with pytest.raises(JournalError, match="readonly"), reader.run("c"):
+            pass
 
 
 def _killed_after_paying(path: Path, paid: list[int]) -> None:

@@ -260,12 +260,16 @@ def test_who_asks_for_a_run_while_it_is_taken_up_follows_it(journal: str, monkey
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_tables_of_an_earlier_version_get_the_columns_that_they_lack(kind: str, journal: str, tmp_path: Path):
+def test_tables_of_an_earlier_version_get_the_columns_that_they_lack_and_its_runs_go_on(
+    kind: str, journal: str, tmp_path: Path
+):
     place = journal if kind == "postgresql" else str(tmp_path / "runs.db")
     old = """CREATE TABLE trivium_served (id TEXT PRIMARY KEY, owner TEXT, name TEXT, session TEXT, state TEXT,
         created DOUBLE PRECISION, ended DOUBLE PRECISION, tokens INTEGER, usd DOUBLE PRECISION, before TEXT, body TEXT)
     """
-    row = "INSERT INTO trivium_served VALUES ('run_old', '', 'shop', 's', 'cancelled', 1, 2, 15, 0, '', '{}')"
+    body = '{"messages": "buy", "of_client": false, "asks": true, "is_conversation": false}'
+    row = f"""INSERT INTO trivium_served VALUES ('run_old', '', 'shop', 's', 'cancelled', 1, 2, 15, 0, '', '{{}}'),
+        ('run_left', '', 'shop', 't', 'queued', 2, 0, 0, 0, '', '{body}')"""
     if kind == "postgresql":
         with psycopg.connect(journal, autocommit=True) as database:
             database.execute(old.encode())
@@ -276,7 +280,10 @@ def test_tables_of_an_earlier_version_get_the_columns_that_they_lack(kind: str, 
             file.execute(row)
     with serving(journal=place) as client:
         assert outcome(client, start(client, "hi")) == "You said 1."
-        assert [each["id"] for each in client.get("/runs").json()["runs"]][1:] == ["run_old"]
+        assert [each["id"] for each in client.get("/runs").json()["runs"]][1:] == ["run_left", "run_old"]
+        follow(client, "run_left", until='"paused"')
+        approve_all(client, "run_left")
+        assert outcome(client, "run_left") == "You said 1."
 
 
 class _Waits(Agent):

@@ -34,8 +34,9 @@ class SQLiteConnections:
         self, path: Path, busy_seconds: float, prepare: Callable[[Connection], None], *, reads_at_least: bool = False
     ) -> None:
         self.path, self._busy_seconds, self._prepare = path, busy_seconds, prepare
-        self._reads_at_least = reads_at_least
-        self._idle = _Idle()
+        self._reads_at_least, self._idle = reads_at_least, _Idle()
+        self._is_fixed = False
+        """Whether a connection takes the file for one that nobody writes to."""
         finalize(self, self._idle.close)
 
     def __reduce__(self) -> tuple[Callable[..., SQLiteConnections], tuple[object, ...]]:
@@ -56,7 +57,10 @@ class SQLiteConnections:
                     database.rollback()
                 database.close()
             raise
-        self._idle.put(database)
+        if self._is_fixed:  # somebody may write to it before the next use
+            database.close()
+        else:
+            self._idle.put(database)
 
     def close(self) -> None:
         """Close unused connections; the next use opens one again."""
@@ -83,7 +87,8 @@ class SQLiteConnections:
             log = Path(f"{self.path}-wal")
             if log.exists() and log.stat().st_size:  # it has what the file has not, and cannot be read
                 raise
-        return self._connected("ro&immutable=1")  # without its log nobody writes to it
+        self._is_fixed = True
+        return self._connected("ro&immutable=1")  # without its log nobody writes to it now
 
     def _connected(self, mode: str) -> Connection:
         import sqlite3

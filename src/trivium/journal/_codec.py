@@ -392,8 +392,9 @@ def _readable(body: object) -> Generator[None]:
         yield
     except (ValueError, TypeError, KeyError, RecursionError, ArithmeticError) as error:
         raise JournalDamagedError(
-            f"a record of the journal cannot be read ({type(error).__name__}: {error}): {body!r:.200}. It was changed, "
-            "or a class of its values was: restore it from a copy, or start anew with another run id"
+            f"a record of the journal cannot be read ({type(error).__name__}: {error}): {body!r:.200}. A newer "
+            "trivium wrote it: go on with that version; or it was changed, or a class of its values was: restore it "
+            "from a copy, or start anew with another run id"
         ) from error
 
 

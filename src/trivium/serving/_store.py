@@ -34,6 +34,8 @@ _SERVED: Final[ColumnTypes] = (
         "cancelled": "TEXT NOT NULL DEFAULT ''", "said": "TEXT NOT NULL DEFAULT '{}'", "body": "TEXT",
     },
 )  # fmt: skip
+_OLDER: Final[JSONObject] = {"is_kept": True}
+"""What the body of a run lacks that an earlier version has written."""
 _TABLES: Final = (
     f"CREATE TABLE IF NOT EXISTS trivium_served ({', '.join(map(' '.join, _SERVED[1].items()))})",
     "CREATE INDEX IF NOT EXISTS trivium_served_owner ON trivium_served (owner, created)",
@@ -452,7 +454,7 @@ class RunStore:
 
     def _requests(self, where: str, *values: object, columns: str = _ALL) -> list[RunRequest]:
         found = [dict(zip(_COLUMNS, row, strict=True)) for row in self.database.read(columns + where, values)]
-        read = [{**each, **{name: json.loads(each[name]) for name in ("said", "body")}} for each in found]
+        read = [{**each, "said": json.loads(each["said"]), "body": _OLDER | json.loads(each["body"])} for each in found]
         requests = [RunRequest(**each) for each in read]
         return [each if each.said else replace(each, said=each.summary()) for each in requests]
 

@@ -20,6 +20,7 @@ import numpy
 import pytest
 from pydantic import ValidationError
 
+from _disks import read_only
 from knowledge.stores._kinds import Words, chunks_of, serve, texts_of
 from trivium.exceptions import (
     StoreBusyError,
@@ -194,6 +195,21 @@ def test_a_full_disk_leaves_what_was_published(tmp_path: Path) -> None:
     store.close()  # a new connection has no such limit
     serve(store, "b", *big)
     assert store.count() == 51
+
+
+def test_who_may_only_read_a_store_searches_it_and_sees_what_others_write(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    with read_only(tmp_path / "shared", tmp_path / "seen") as seen:
+        for text in ("one", "two"):
+            with store_at(tmp_path / "shared" / "store.db") as writer:
+                serve(writer, text, text)
+        reader = store_at(seen / "store.db")
+        assert texts_of(reader) == ["one", "two"]
+        with store_at(tmp_path / "shared" / "store.db") as writer:
+            serve(writer, "three", "three")
+        assert [hit.chunk.content for hit in reader.full_text("three") or []] == ["three"]
+        with pytest.raises(StoreError, match="readonly"):
+            serve(reader, "four", "four")
 
 
 def test_a_file_that_may_not_grow_leaves_what_was_published(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ class SQLiteStore(VectorStore):
         self._place = (
             _Memory(prepare)
             if path == ":memory:"
-            else SQLiteConnections(Path(path).expanduser(), self._busy_seconds, prepare)
+            else SQLiteConnections(Path(path).expanduser(), self._busy_seconds, prepare, reads_at_least=True)
         )
         self._matrices: dict[int, Matrix] = {}
 
