@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from weakref import finalize
 
 from trivium.events import JSONObject
+from trivium.exceptions import JournalError
 from trivium.journal.lowlevel import FORGET_SERVED
 from trivium.serving._database import ColumnTypes, database_at
 
@@ -174,12 +175,17 @@ class RunStore:
 
     Raises:
         MissingExtraError: the place is in PostgreSQL, and the extra `postgres` is missing.
+        JournalError: no temporary file can be made.
     """
 
     def __init__(self, place: str | Path = "", prefix: str = "trivium-runs-") -> None:
         self._delete: Callable[[], object] = bool
         if not place:
-            folder = tempfile.mkdtemp(prefix=prefix)
+            try:
+                folder = tempfile.mkdtemp(prefix=prefix)
+            except OSError as error:
+                advice = "set TMPDIR to a folder that can be written, or give the server a journal"
+                raise JournalError(f"there is no place for the runs of the server ({error}): {advice}") from error
             self._delete, place = finalize(self, shutil.rmtree, folder, ignore_errors=True), Path(folder, "runs.db")
         self.place, self.database = place, database_at(place, _TABLES, _SERVED)
 
