@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import resource
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from _disks import mounted
+from trivium.cli._app import _report  # type: ignore[reportPrivateUsage]
 
 from ._command import FIELDS, Command
 from ._server import ModelServer
@@ -198,6 +200,12 @@ def test_no_space_on_the_disk(trivium: Command, server: ModelServer):
             ended = trivium(*arguments, stdout=full)
         assert ended.status == 1
         assert ended.error == "cannot write the output: No space left on device; send it elsewhere"
+
+
+@pytest.mark.parametrize("name", [None, "module.py"])
+def test_too_many_open_files_are_no_fault_of_trivium(name: str | None, capsys: pytest.CaptureFixture[str]):
+    assert _report(OSError(errno.EMFILE, "Too many open files", name)) == 1
+    assert capsys.readouterr().err.startswith("error: too many files are open: raise the limit (`ulimit -n`")
 
 
 @pytest.fixture

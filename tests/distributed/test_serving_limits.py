@@ -19,7 +19,7 @@ import pytest
 
 from trivium.distributed import ConnectionLimits
 from trivium.serving._accepting import accept_in_turn
-from trivium.serving._connections import Connections, OncePerSecond, network_of
+from trivium.serving._connections import Connections, OncePerSecond, bounded_log, network_of
 from trivium.serving.lowlevel import Failure
 
 from ._helpers import TOKEN, Ask, Echo, served
@@ -358,6 +358,23 @@ def test_one_fault_is_logged_once_a_second(caplog: pytest.LogCaptureFixture) -> 
     lines = [each for each in caplog.records if "Invalid HTTP request" in each.getMessage()]
     print(f"500 faults in {seconds:.1f} s: {len(lines)} lines")
     assert 0 < len(lines) <= seconds + 1
+
+
+def test_a_client_that_leaves_a_stream_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def write_on() -> None:
+        ours, theirs = socket.socketpair()
+        transport, _ = await asyncio.get_running_loop().connect_accepted_socket(asyncio.Protocol, ours)
+        theirs.close()
+        for _ in range(20):
+            transport.write(b"data: 1\n\n")
+        transport.close()
+
+    asyncio.run(write_on())
+    assert len(caplog.messages) > 1
+    caplog.clear()
+    with bounded_log():
+        asyncio.run(write_on())
+    assert caplog.messages == []
 
 
 def test_what_was_left_out_of_the_log_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

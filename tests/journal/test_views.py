@@ -400,6 +400,7 @@ def test_a_session_is_forgotten_with_all_its_runs(journal: Journal):
     assert journal.forget(session_id="ada") == 2
     assert [each.id for each in journal.runs()] == ["code", "1"]
     assert (journal.forget("1"), journal.forget("1"), journal.forget(session_id="ada")) == (1, 0, 0)
+    assert (journal.forget(["code", "1"]), journal.forget([])) == (1, 0)
 
 
 def test_nothing_above_a_decision_seems_to_last_as_long_as_its_user_took(journal: Journal):

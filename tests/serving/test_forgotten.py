@@ -121,6 +121,23 @@ def test_nothing_that_can_be_read_is_left_of_a_run_that_is_forgotten(journal: st
         assert store.spent_since("", time.time() - DAY_SECONDS)[0] >= 15  # what it has spent still counts
 
 
+def test_a_server_deletes_all_runs_that_are_due_but_those_at_work_elsewhere(tmp_path: Path):
+    place = tmp_path / "runs.db"
+    with serving(journal=place) as client:
+        outcome(client, start(client, "hi"))
+    with closing(sqlite3.connect(place)) as database, database:
+        names = [row[1] for row in database.execute("PRAGMA table_info(trivium_served)")]
+        copied = ", ".join("'copy-' || value" if each == "id" else each for each in names)
+        database.execute(
+            f"INSERT INTO trivium_served SELECT {copied} FROM trivium_served, json_each(?)", [str([*range(250)])]
+        )
+    with closing(Journal(place)) as other, other.run("copy-7"), serving(journal=place, keep_days=1e-9) as client:
+        deadline = time.monotonic() + GUARD
+        while len(client.get("/runs?limit=1000").json()["runs"]) > 1 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert [each["id"] for each in client.get("/runs").json()["runs"]] == ["copy-7"]
+
+
 def test_a_run_at_work_is_not_forgotten(journal: str):
     with serving(make_waiting_shop(), journal=journal) as client:
         run = start(client, "wait", session_id="s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,7 +31,7 @@ from serving._served import (
 )
 from trivium import Agent, ChatAgent
 from trivium.commander import PASS_WORD, HandlerCoroutine, Job, Limits, handler, tasker
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, JournalError
 from trivium.serving import AgentServer, JobModule, OwnerLimits
 from trivium.tasks import Task
 from trivium.testing import ScriptedModel, call_tool
@@ -251,6 +252,12 @@ def test_runs_are_kept_as_long_as_the_server_says(tmp_path: Path):
         given: dict[str, Any] = {name: 0}
         with pytest.raises(ConfigurationError):
             AgentServer(make_shop(), port=0, **given)
+
+
+def test_a_server_without_a_journal_tells_if_it_has_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(JournalError, match="set TMPDIR to a folder that can be written, or give the server a journal"):
+        AgentServer(make_shop(), port=0)
 
 
 def test_what_deleted_runs_have_spent_counts():

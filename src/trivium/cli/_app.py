@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from enum import Enum
@@ -194,6 +195,9 @@ def _report(error: Exception) -> int:
     if isinstance(error, TriviumError):
         write_line(f"error: {as_error(error)}")
         return USAGE if isinstance(error, ConfigurationError) else FAILED
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        write_line("error: too many files are open: raise the limit (`ulimit -n`, or systemd's LimitNOFILE=)")
+        return FAILED
     if isinstance(error, OSError) and error.filename is None:
         silence()
         write_line(f"error: cannot write the output: {error.strerror}; send it elsewhere")

@@ -59,8 +59,7 @@ class ExtractionRuns:
 
     def forget(self) -> None:
         """Forget them all, so that the extraction begins anew."""
-        for each in self.ids():
-            self.journal.forget(each)
+        self.journal.forget(self.ids())
 
     def records(self, run_id: str, table: Path) -> Iterator[Record]:
         """Yield the records of the documents that are done, for a table.

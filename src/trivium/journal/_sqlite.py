@@ -433,6 +433,6 @@ _ADVICE: Final = {
     sqlite3.SQLITE_READONLY: "give this user the right to write the file and its folder, then resume the run; or "
     "copy it, with the -wal beside it, to where that is so",
     sqlite3.SQLITE_BUSY: f"others have written to it for over {BUSY_SECONDS:g} s: resume the run later",
-    sqlite3.SQLITE_CANTOPEN: "see that its folder exists and that this user can write it, then resume the run; or "
-    "copy it, with the -wal beside it, to where that is so",
+    sqlite3.SQLITE_CANTOPEN: "see that its folder exists, that this user can write it, and that the process may open "
+    "further files (`ulimit -n`), then resume the run; or copy it, with the -wal beside it, to where that is so",
 }

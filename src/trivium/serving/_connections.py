@@ -22,6 +22,8 @@ LEAST_WAITING: Final = 32
 """The connections that may always be accepted and not begun."""
 MOST_WAITING: Final = 2048
 """The connections that may wait to be accepted: beyond these, a client tries again after a second or more."""
+_CLIENT_LEFT: Final = "socket.send() raised exception."
+"""What asyncio logs of each further event of a stream whose client has left, which is no fault."""
 _LOGGERS: Final = ("asyncio", "trivium.serve", "uvicorn.error")
 
 
@@ -164,6 +166,8 @@ class OncePerSecond(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell that a record may pass."""
+        if record.msg == _CLIENT_LEFT:
+            return False
         kind, _, trace = record.exc_info or (None, None, None)
         key = (record.pathname, record.lineno, kind, _raised_at(trace))
         at, left_out = self._last.get(key, (-1.0, 0))

@@ -136,8 +136,8 @@ class _SQLite:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            text = f"{self._path} cannot be used ({error}): free the disk or mend the file, then start the server again"
-            raise JournalError(text, place=str(self._path)) from error
+            advice = "free the disk or mend the file; a server that has started then goes on by itself"
+            raise JournalError(f"{self._path} cannot be used ({error}): {advice}", place=str(self._path)) from error
 
     def hold(self, name: str) -> bool:
         return True

@@ -472,9 +472,7 @@ class Runs:
                 for each in await run_in_worker(partial(self.store.paused, time.time() - wait_seconds)):
                     with by_itself(each.id):
                         await self._end_expired(await self.find(each.owner, each.id))
-                for each in await run_in_worker(partial(self.store.ended_before, time.time() - keep_seconds)):
-                    with by_itself(each.id):
-                        await self._work.forget(each.id)
+                await self._work.forget_ended(time.time() - keep_seconds)
             await wait(SWEEP_SECONDS)
 
     async def drain(self, grace: float, last: float | None) -> None:

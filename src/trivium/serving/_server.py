@@ -140,7 +140,7 @@ class HTTPServing:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
             why = why.partition(" (while ")[0]  # as socket adds
             raise ConfigurationError(
-                f"cannot listen at {self.host}:{self.port} ({why}); choose another port, 0 for a free one"
+                f"cannot listen at {self.host}:{self.port} ({why}); choose another host or port, 0 for a free one"
             ) from None
         # Connections inherit it; asyncio sets it only where a socket names its protocol. Without, a client that keeps
         # its connection waits 40 ms for the second part of each answer.

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from weakref import finalize
 
 from trivium.events import JSONObject
+from trivium.exceptions import JournalError
 from trivium.journal.lowlevel import FORGET_SERVED
 from trivium.serving._database import ColumnTypes, database_at
 
@@ -176,12 +177,17 @@ class RunStore:
 
     Raises:
         MissingExtraError: the place is in PostgreSQL, and the extra `postgres` is missing.
+        JournalError: no temporary file can be made.
     """
 
     def __init__(self, place: str | Path = "", prefix: str = "trivium-runs-") -> None:
         self._delete: Callable[[], object] = bool
         if not place:
-            folder = tempfile.mkdtemp(prefix=prefix)
+            try:
+                folder = tempfile.mkdtemp(prefix=prefix)
+            except OSError as error:
+                advice = "set TMPDIR to a folder that can be written, or give the server a journal"
+                raise JournalError(f"there is no place for the runs of the server ({error}): {advice}") from error
             self._delete, place = finalize(self, shutil.rmtree, folder, ignore_errors=True), Path(folder, "runs.db")
         self.place, self.database = place, database_at(place, _TABLES, _SERVED)
 
@@ -276,10 +282,16 @@ class RunStore:
         """Return the runs that wait for a decision and were asked for before a time, the oldest first."""
         return self._requests(" WHERE state = 'paused' AND created < ? ORDER BY created", before, columns=_HEADS)
 
-    def ended_before(self, at: float) -> list[RunRequest]:
-        """Return runs that ended before a time, the oldest first: some of them, where they are many."""
-        where = " WHERE state IN (?, ?, ?) AND ended < ? ORDER BY ended LIMIT 100"
-        return self._requests(where, *ENDED, at, columns=_HEADS)
+    def ended_before(self, at: float, after: tuple[float, str] = (0.0, "")) -> list[tuple[float, str]]:
+        """Return when runs ended that did so before a time, and their ids, in this order.
+
+        Args:
+            at: the time.
+            after: the last one of those before; there are up to 100 at once.
+        """
+        where = "state IN (?, ?, ?) AND ended < ? AND (ended, id) > (?, ?)"
+        query = f"SELECT ended, id FROM trivium_served WHERE {where} ORDER BY ended, id LIMIT 100"  # noqa: S608
+        return [(ended, run_id) for ended, run_id in self.database.read(query, (*ENDED, at, *after))]
 
     def runs_of(
         self, owner: str, most: int = 100, before: tuple[float, str] | None = None, session: str = ""
@@ -445,12 +457,12 @@ class RunStore:
         found = self.database.read(query, (run_id,))
         return json.loads(found[0][0]) if found else {}
 
-    def forget(self, run_id: str) -> None:
-        """Delete a run and its events; what it has spent still counts."""
+    def forget(self, run_ids: Sequence[str]) -> None:
+        """Delete runs and their events; what they have spent still counts."""
         with self.database.change() as changes:
             changes.write("DELETE FROM trivium_spent WHERE created < ?", [(time.time() - DAY_SECONDS,)])
             for query in FORGET_SERVED:
-                changes.write(query, [(run_id,)])
+                changes.write(query, [(each,) for each in sorted(run_ids)])  # in one order, whoever locks them
 
     def _requests(self, where: str, *values: object, columns: str = _ALL) -> list[RunRequest]:
         found = [dict(zip(_COLUMNS, row, strict=True)) for row in self.database.read(columns + where, values)]

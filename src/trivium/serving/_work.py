@@ -18,6 +18,7 @@ from trivium.events import JSONObject, is_of_signal_handler, to_json_value
 from trivium.exceptions import (
     JournalError,
     JournalVersionError,
+    RunAliveError,
     RunKilledError,
     RunPausedError,
     RunTakenOverError,
@@ -36,7 +37,7 @@ from trivium.serving._memories import Memories
 from trivium.serving._metrics import Metrics
 from trivium.serving._served_run import ServedRun, ends_with_client
 from trivium.serving._store import CLOCK_STEP, RunRequest, RunState, RunStore
-from trivium.serving._tasks import Background
+from trivium.serving._tasks import Background, by_itself
 from trivium.serving._watch import DELETED, Watch
 from trivium.serving._wire import Failure, to_failure
 
@@ -314,11 +315,24 @@ class Work:
         if not run.request.body["is_kept"]:
             await self.forget(run.id)
 
-    async def forget(self, run_id: str) -> None:
-        """Delete a run."""
+    async def forget(self, *run_ids: str) -> None:
+        """Delete runs."""
         with suppress(UnknownRunError):
-            await run_in_worker(partial(self._journal.forget, run_id))
-        await run_in_worker(partial(self._store.forget, run_id))
+            await run_in_worker(partial(self._journal.forget, run_ids))
+        await run_in_worker(partial(self._store.forget, run_ids))
+
+    async def forget_ended(self, before: float) -> None:
+        """Delete the runs that ended before a time, but for those that go on in another program."""
+        found = await run_in_worker(partial(self._store.ended_before, before))
+        while found:
+            ids = [run_id for _, run_id in found]
+            try:
+                await self.forget(*ids)
+            except RunAliveError:  # none is deleted then
+                for each in ids:
+                    with by_itself(each):
+                        await self.forget(each)
+            found = await run_in_worker(partial(self._store.ended_before, before, found[-1]))
 
     async def last_of(self, owner: str, session: str) -> str:
         """Return the id of the run of a conversation that ended well last; "": there is none."""

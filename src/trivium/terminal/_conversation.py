@@ -188,8 +188,7 @@ class Conversation:
         turns = [] if self.journal is None else self._turns(self.journal)
         if self.journal is not None and turns:
             self._turn = self._keep(self.journal, "forgotten")  # first: numbers are not given again
-            for each in turns:
-                self.journal.forget(each.id)
+            self.journal.forget([each.id for each in turns])
 
     def save(self, file: Path) -> None:
         """Copy the conversation into a journal of its own, as the file of a conversation; only its owner may read it.

@@ -84,8 +84,7 @@ class _Places:
         self._number += 1
         if self._url:
             journal = Journal(self._url)
-            for run in journal.runs():
-                journal.forget(run.id)
+            journal.forget([run.id for run in journal.runs()])
             journal.close()
 
     def store(self, at: int = 0) -> SQLiteRunStore | PostgresRunStore:
