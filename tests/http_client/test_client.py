@@ -34,9 +34,10 @@ CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
+@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    """Each test runs on both loops: servers such as uvicorn choose uvloop by themselves."""
+    return "asyncio", {"use_uvloop": request.param}
 
 
 async def body_of(client: HTTPClient, request: HTTPRequest) -> tuple[int, bytes]:
