@@ -6,10 +6,13 @@ import asyncio
 import inspect
 
 import pytest
+import uvloop
 
 import trivium.http
 
 SUITES = ("test_client", "test_lives")
+UVLOOP = "HTTPClient, uvloop"
+"""The client on the event loop that servers such as uvicorn choose by themselves."""
 
 
 @pytest.fixture(autouse=True)
@@ -18,12 +21,13 @@ def client_class(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     if (name := getattr(request, "param", None)) is None:
         return
     for suite in SUITES:
-        monkeypatch.setattr(f"{__package__}.{suite}.HTTPClient", getattr(trivium.http, name))
+        monkeypatch.setattr(f"{__package__}.{suite}.HTTPClient", getattr(trivium.http, name.partition(",")[0]))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.definition.path.stem in SUITES:
-        metafunc.parametrize("client_class", ["HTTPClient", "HTTP2Client"], indirect=True)
+        loops = [UVLOOP] if metafunc.definition.path.stem == "test_client" else []
+        metafunc.parametrize("client_class", ["HTTPClient", "HTTP2Client", *loops], indirect=True)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -32,5 +36,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     arguments = inspect.signature(pyfuncitem.obj).parameters
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in arguments}))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop if UVLOOP in pyfuncitem.name else None) as runner:
+        runner.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in arguments}))
     return True

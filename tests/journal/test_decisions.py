@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +263,22 @@ def test_a_decision_that_was_used_in_time_stays_when_a_composite_tool_is_entered
     journal.approve("a", journal.pending("a")[0].digest, by="ada")
     assert agent("go", run_id="a", journal=journal, approve=ask_later).content == "end"
     assert done == ["mail"]
+
+
+def test_who_decides_reads_the_arguments_as_json_has_them(place: Place):
+    @tool(needs_approval=True)
+    def pay(euros: Decimal, due: date, tags: set[str]) -> str:
+        """Pay."""
+        return f"{euros!r} {due!r} {tags}"
+
+    agent, journal = Agent(asking("pay", euros="12.50", due="2026-12-01", tags=["tea"]), tools=[pay]), place.journal()
+    with pytest.raises(RunPausedError):
+        agent("go", run_id="a", journal=journal, approve=ask_later)
+    (waiting,) = journal.pending()
+    assert waiting.arguments == {"euros": "12.50", "due": "2026-12-01", "tags": ["tea"]}
+    journal.approve("a", waiting.digest, by="ada")
+    answer = agent("go", run_id="a", journal=journal, approve=ask_later)
+    assert answer.content == "Decimal('12.50') datetime.date(2026, 12, 1) {'tea'}"
 
 
 def test_a_call_that_waits_and_one_that_was_decided_on_stand_in_the_tree_and_in_a_replay(tmp_path: Path):

@@ -214,6 +214,16 @@ def test_the_saved_value_of_a_formula_is_shown() -> None:
             [["Name", "City"], ["Ada", "Ulm"], [], ["Item", "Colour", "Price"], ["Lamp", "red", 3]],
             ["Name | City", "Name: Ada | City: Ulm", "Item | Colour | Price", "Item: Lamp | Colour: red | Price: 3"],
         ),
+        (  # a form, and the items below it
+            [
+                *(["For:", "Ada"], ["To:", "Ulm"], ["By:", "Bo"], ["Due:", "1 May"], ["No:", 7], [], ["Item", "Price"]),
+                ["Lamp", 3],
+            ],
+            [
+                *("For: | Ada", "To: | Ulm", "By: | Bo", "Due: | 1 May", "No: | 7", "Item | Price"),
+                "Item: Lamp | Price: 3",
+            ],
+        ),
         (  # groups of one table
             [["Name", "City", "Rent"], ["Ada", "Ulm", 5], [], ["Bob", "Bonn"], [], ["Cy", "Ulm"]],
             [

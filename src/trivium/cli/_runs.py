@@ -12,7 +12,7 @@ import time
 from datetime import datetime
 from getpass import getuser
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.text import Text
 from rich.tree import Tree
@@ -40,6 +40,8 @@ _WIDEST = 40
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _GOING_ON = ("scheduled", "queued", "running", "paused", "killed")
 """The statuses of runs that are at work, or can go on."""
+_LONGEST_VALUE: Final = 400
+"""Characters of a value that is neither a text nor what a tool gave, as of a vector, or of what a retriever found."""
 _COLOURS = {"done": "green", "running": "cyan", "paused": "yellow", "stopped": "yellow"}
 
 
@@ -201,9 +203,11 @@ def _plain_text(value: object) -> str:
 
 
 def _content(node: RunNode) -> str:
-    """Return what a node was answered: the text and the calls of a model, and else the value."""
+    """Return what a node was answered: the text and the calls of a model, and else the value or its beginning."""
     if node.reply is None:
-        return _plain_text(node.outcome)
+        text = _plain_text(node.outcome)
+        is_whole = isinstance(node.outcome, str) or node.name.startswith("tool:") or len(text) <= _LONGEST_VALUE
+        return text if is_whole else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters: --json has them)"
     text, calls = node.reply
     said = [f"{each.name} {each.arguments}" for each in calls]
     return "\n".join(each for each in (text, *said) if each)

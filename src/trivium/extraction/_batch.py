@@ -109,7 +109,9 @@ async def extract_files(
         task: a task of `extraction_task`.
         paths: the files.
         open_case: reads a file and makes its case, in a worker thread.
-        on_outcome: called with each outcome as it comes; an error that it raises ends the run.
+        on_outcome: called with each outcome as it comes, one at a time; an error that it raises ends the run. Of sync
+            code with `at_once` above 1 it is called in another thread: a connection of `sqlite3` that it uses needs
+            `check_same_thread=False`.
         on_start: called with each path when its turn has come.
         at_once: the number of files that are processed at the same time.
         **call: as for `extract_file`.

@@ -17,6 +17,7 @@ from trivium.exceptions import (
     RunPausedError,
 )
 from trivium.journal._claims import Claims, Record
+from trivium.journal._detail import plain
 from trivium.journal._effects import REPEATABLE, EffectKind
 from trivium.journal._seals import Decided, Seal, digest_of_call
 from trivium.journal._store import Entry, RunInfo
@@ -32,7 +33,7 @@ class PendingApproval(NamedTuple):
         run_id: the run.
         digest: stands for this call, also beside an equal one: a decision names it, and nothing else of the call.
         name: the tool's name.
-        arguments: the arguments of the call.
+        arguments: the arguments of the call, as JSON has them: a date or a `Decimal` is a text.
         asked_at: when it was asked, in seconds since the epoch.
         entry: the record.
         why: the reason of the policy that asks; "" where the tool itself needs approval.
@@ -200,7 +201,7 @@ def pending_in(run_id: str, entries: Sequence[Entry], seal: Seal) -> list[Pendin
     for entry in waiting.values():
         if entry.parent in done:  # a fork of a run in which it was decided on
             continue
-        name, arguments, *why = json.loads(entry.body)
+        name, arguments, *why = plain(json.loads(entry.body))
         found.append(PendingApproval(run_id, _digest_of(entry), name, arguments, entry.at, entry, *why))
     return found
 

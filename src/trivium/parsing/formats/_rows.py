@@ -13,14 +13,18 @@ _VALUE = re.compile(r"[-+]?[\W\d_]*\d[\W\d_]*")  # a number, an amount, a date o
 def column_names(cells: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the columns if the first row of a table holds names; else none.
 
-    Names are at least two different texts. A year can be a name; other numbers and dates are values.
+    Names are at least two different texts. A year can be a name; other numbers and dates are values, and so is what
+    stands beside a label with a colon, as in a form.
 
     >>> column_names(["City", "2023", "2024"]), column_names(["Bonn", "1,5", ""]), column_names(["Notes"])
     (('City', '2023', '2024'), (), ())
+    >>> column_names(["Customer:", "Ada"])
+    ()
     """
     names = tuple(map(_on_one_line, cells))
     filled = [name for name in names if name]
     are_names = all(_YEAR.fullmatch(name) or not _VALUE.fullmatch(name) for name in filled)
+    are_names = are_names and sum(name.endswith(":") for name in filled) in (0, len(filled))
     return names if are_names and len(filled) > 1 and len(set(filled)) == len(filled) else ()
 
 

@@ -110,7 +110,7 @@ class SheetTables:
     def names_for(self, number: int, values: Sequence[str], texts: set[int]) -> tuple[str, ...]:
         """Return the names of the columns for a row, by its number, its values and its columns of text; or none."""
         if number > self._last + 1:
-            self._may_begin, self._below_empty = True, number
+            self._may_begin, self._below_empty, self._above = True, number, 0
         self._last = number
         if not self._names:
             if self._above < _ROWS_ABOVE_NAMES:
