@@ -226,6 +226,8 @@ RAW = RAW_DEFLATE.compress(LONG) + RAW_DEFLATE.flush()
         (zlib.compress(LONG), "deflate"),
         (RAW, "deflate"),
         (LONG, "identity"),
+        (LONG, "Identity"),
+        (gzip.compress(LONG, mtime=0), "GZIP, identity"),
     ],
 )
 async def test_a_compressed_body_is_unpacked(body: bytes, encoding: str) -> None:
