@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -31,8 +32,10 @@ class RawServer:
         closed: set once a client has closed a connection.
     """
 
-    def __init__(self, talk: Talk, certificates: ssl.SSLContext | None = None, *, closes: bool = False) -> None:
-        self._talk, self._certificates, self._closes = talk, certificates, closes
+    def __init__(
+        self, talk: Talk, certificates: ssl.SSLContext | None = None, *, closes: bool = False, reads: bool = True
+    ) -> None:
+        self._talk, self._certificates, self._closes, self._reads = talk, certificates, closes, reads
         self.heads: list[bytes] = []
         self.connections = 0
         self.closed = asyncio.Event()
@@ -40,6 +43,8 @@ class RawServer:
 
     async def __aenter__(self) -> RawServer:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._certificates, backlog=2048)
+        if not self._reads:  # what is not read waits at the client
+            self._server.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
         self.port: int = self._server.sockets[0].getsockname()[1]
         scheme = "https" if self._certificates else "http"
         self.url = f"{scheme}://localhost:{self.port}"
@@ -64,7 +69,8 @@ class RawServer:
                 length = next(
                     (int(line[15:]) for line in head.lower().split(b"\r\n") if line[:15] == b"content-length:"), 0
                 )
-                await reader.readexactly(length)
+                if self._reads:  # otherwise the body is left to `talk`
+                    await reader.readexactly(length)
                 await self._talk(reader, writer, head)
                 await writer.drain()
                 if self._closes:

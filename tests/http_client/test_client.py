@@ -220,6 +220,8 @@ RAW = RAW_DEFLATE.compress(LONG) + RAW_DEFLATE.flush()
         (zlib.compress(LONG), "deflate"),
         (RAW, "deflate"),
         (LONG, "identity"),
+        (LONG, "Identity"),
+        (gzip.compress(LONG, mtime=0), "GZIP, identity"),
     ],
 )
 async def test_a_compressed_body_is_unpacked(body: bytes, encoding: str) -> None:
@@ -291,6 +293,31 @@ def serving() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
     return context
+
+
+@pytest.mark.parametrize("is_tls", [False, True])
+async def test_a_server_that_takes_a_long_body_slowly_is_not_silent_but_one_that_takes_nothing_is(is_tls: bool) -> None:
+    large = bytes(24 << 20)  # more than the buffers of the system hold
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+        if head.startswith(b"POST /stuck"):
+            await asyncio.Event().wait()
+        for _ in range(24):
+            await reader.readexactly(1 << 20)
+            await asyncio.sleep(0.05)  # all together longer than a server may be silent
+        writer.write(OK)
+
+    async with RawServer(talk, serving() if is_tls else None, reads=False) as server:
+        client = HTTPClient(proxies={}, certificates=trusted())
+        assert await body_of(client, HTTPRequest("POST", server.url, {}, large, timeout=0.7)) == (200, b"hi")
+        with pytest.raises(ServerSilentError, match=r"0\.2 s"):
+            await body_of(client, HTTPRequest("POST", f"{server.url}/stuck", {}, large, timeout=0.2))
+
+
+async def test_a_server_that_responds_before_the_end_of_a_body_is_heard() -> None:
+    async with RawServer(answering(OK), closes=True, reads=False) as server:  # as bytes are unread, it is a reset
+        for _ in range(5):
+            assert await body_of(direct(), HTTPRequest("POST", server.url, {}, bytes(20 << 20))) == (200, b"hi")
 
 
 def tunnelling(status: bytes = b"200 Established") -> Talk:

@@ -158,6 +158,21 @@ async def test_a_server_that_responds_before_the_end_of_a_body_is_heard() -> Non
         await asyncio.wait_for(server.requests[0].reset.wait(), 20)
 
 
+async def test_a_server_that_takes_a_body_slowly_is_not_silent() -> None:
+    async def talk(talker: Talker) -> None:
+        taken = 0
+        while not talker.whole.is_set():
+            talker.connection.h2.acknowledge_received_data(len(talker.body) - taken, talker.number)
+            talker.connection.flush()
+            taken = len(talker.body)
+            await asyncio.sleep(0.1)  # all together longer than a server may be silent
+        await talker.answer(b"hi")
+
+    async with H2Server(talk, serving(), reads=False) as server:
+        request = HTTPRequest("POST", server.url, {}, bytes(512 << 10), timeout=0.4)
+        assert await body_of(client(), request) == (200, b"hi")
+
+
 async def reset(talker: Talker) -> None:
     talker.begin()
     talker.connection.h2.reset_stream(talker.number, 2)

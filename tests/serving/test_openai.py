@@ -33,6 +33,7 @@ def client_of(url: str) -> openai.OpenAI:
 def test_a_conversation_by_chat_completions():
     with serving() as http, client_of(str(http.base_url)) as client:
         assert [each.id for each in client.models.list()] == ["shop"]
+        assert http.get("/v1/models/").json() == http.get("/v1/models").json()
         history: Any = [USER, {"role": "assistant", "content": "hello"}, USER]
         whole = client.chat.completions.create(model="shop", messages=history)
         assert whole.choices[0].message.content == "You said 2."
@@ -320,7 +321,14 @@ def test_files_reach_the_model():
             items: list[Any] = [*client.responses.input_items.list(made.id, limit=1, order=order)]
             assert [each.content[0].text for each in items] == texts
             assert [each.content[1].image_url for each in items if len(each.content) > 1] == [image]
+        sound: Any = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}}
+        heard: Any = [{"role": "user", "content": [sound]}]
+        client.chat.completions.create(model="Agent", messages=heard)
+        del sound["input_audio"]["format"]
+        with pytest.raises(openai.BadRequestError, match="no readable sound"):
+            client.chat.completions.create(model="Agent", messages=heard)
     assert image in json.dumps(seen[0].messages)
+    assert {"data": "AAAA", "format": "mp3"} in [each.get("input_audio") for each in seen[1].messages[-1]["content"]]
 
 
 def test_of_a_task_the_result_is_the_answer():

@@ -20,12 +20,12 @@ MAX_PIECE: Final = 256 << 10
 async def pieces_of_body(connection: Exchange, is_raw: bool) -> AsyncGenerator[bytes]:
     """Yield the body of a response in pieces, as they arrive; one that is compressed in pieces of a bounded size."""
     encoding = "" if is_raw else connection.headers.get("content-encoding", "")
-    if not encoding or encoding == "identity":
+    kinds = [kind for each in encoding.split(",") if (kind := each.strip().lower()) not in ("", "identity")]
+    if not kinds:
         while piece := await connection.next_piece():
             yield piece
         return
     beginning = bytearray()
-    kinds = [each.strip().lower() for each in encoding.split(",")]
     if len(kinds) > 1 or kinds[0] not in ("gzip", "x-gzip", "deflate"):
         raise BodyError(f"the body is encoded as {encoding!r}, which was not offered")
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)  # of either kind, by its header

@@ -17,6 +17,8 @@ except ImportError as error:  # it was built for another platform or Python, as 
 
 MAX_WAITING: Final = 256 << 10
 """Bytes of a body that wait to be read before the server is made to wait."""
+MAX_WRITTEN: Final = 256 << 10
+"""Bytes of a request that are written at once."""
 
 
 class Connection(Exchange, asyncio.Protocol):
@@ -27,7 +29,7 @@ class Connection(Exchange, asyncio.Protocol):
     def __init__(self) -> None:
         super().__init__()
         self._parser = httptools.HttpResponseParser(self)  # one that cannot go on ends the connection
-        self._is_lost = False
+        self._is_lost = self._is_full = False
         self.idle_since = 0.0
 
     # ---- one exchange
@@ -38,7 +40,16 @@ class Connection(Exchange, asyncio.Protocol):
         self._begin(timeout)
         if self._is_lost:
             raise ConnectionLostError("the server closed the connection")
-        self.transport.write(_as_bytes(request))
+        data = _as_bytes(request)
+        self.transport.write(data[:MAX_WRITTEN])
+        for start in range(MAX_WRITTEN, len(data), MAX_WRITTEN):
+            # A server that responds before the end may close the connection, and then only what was read is there.
+            while not (self.status or self.transport.is_closing()) and (self._is_full or self._is_readable()):
+                await (self._news() if self._is_full else asyncio.sleep(0))
+            if self.status or self.transport.is_closing():
+                self._left_over = True
+                break
+            self.transport.write(data[start : start + MAX_WRITTEN])
         while not self.status:
             await self._news()
         return self.status
@@ -67,15 +78,16 @@ class Connection(Exchange, asyncio.Protocol):
     def is_usable(self, longest: float) -> bool:
         """Return whether an idle connection is still open, and not idle for more than `longest` seconds."""
         is_open = not self._is_lost and not self.transport.is_closing() and not self._left_over
-        if not is_open or self.was_idle(longest):
-            return False
-        # The loop may not have seen yet that the server has closed it.
+        return is_open and not self.was_idle(longest) and not self._is_readable()
+
+    def _is_readable(self) -> bool:
+        """Return whether something came, or the server has closed the connection, and the loop has not seen it yet."""
         descriptor = self.transport.get_extra_info("socket").fileno()
         if not hasattr(select, "poll"):
-            return not select.select([descriptor], [], [], 0)[0]
+            return bool(select.select([descriptor], [], [], 0)[0])
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        return not poll.poll(0)
+        return bool(poll.poll(0))
 
     def was_idle(self, longest: float) -> bool:
         """Return whether it was idle for more than `longest` seconds."""
@@ -113,6 +125,15 @@ class Connection(Exchange, asyncio.Protocol):
         if self._size > MAX_WAITING and not self._is_paused and not self.is_complete:
             self._is_paused = True
             self.transport.pause_reading()
+        self._wake()
+
+    def pause_writing(self) -> None:
+        """Wait with the rest of a request: the server has not taken what was written."""
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        """Go on with a request: a server that takes it is not silent."""
+        self._is_full, self._heard = False, self._loop.time()
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:

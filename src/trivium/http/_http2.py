@@ -54,7 +54,9 @@ class HTTP2Exchange(Exchange):
         while content and not self.status:  # a server that responds before the end does not want the rest
             sent = self._session.send_content(self._id, content)
             content = content[sent:]
-            if not sent:
+            if sent:
+                self._heard = self._loop.time()
+            else:
                 await self._news()
         self._is_sent = not content
         while not self.status:

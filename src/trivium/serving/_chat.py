@@ -72,7 +72,9 @@ class ChatRoutes(Routes):
 
     async def model(self, request: Request) -> Response:
         """Return one of them."""
-        self._runs.module(name := request.path_params["name"])
+        if not (name := request.path_params["name"]):  # "/v1/models/"
+            return await self.models(request)
+        self._runs.module(name)
         return json_response(model_list([name], self._created)[0])
 
     async def complete(self, request: Request) -> Response:

@@ -14,7 +14,8 @@ from trivium.serving._wire import Failure, check_files
 if TYPE_CHECKING:
     pass
 
-_A: Final = {"image": "an image", "file": "a file"}
+_A: Final = {"image": "an image", "file": "a file", "sound": "a sound"}
+_SOUNDS: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _TEXTS: Final = ("text", "input_text", "output_text")
 
 
@@ -72,6 +73,11 @@ def _parse_content(content: object, what: str) -> tuple[str, list[JSONObject]]:
             files.append(_image(part.get("image_url"), what))
         elif kind in ("input_file", "file"):
             files.append(_file(part.get("file") if kind == "file" else part, what))
+        elif kind == "input_audio":
+            sound = cast("JSONObject", given) if isinstance(given := part.get(kind), dict) else {}
+            media, data = _SOUNDS.get(str(sound.get("format"))), sound.get("data")
+            where = f"data:{media};base64,{data}" if media and isinstance(data, str) else None
+            files.append(_from_data_url(where, what, "sound", "its format (wav, mp3) and its data, or a file with "))
         elif kind == "refusal":
             texts.append(str(part.get("refusal", "")))
         else:

@@ -118,7 +118,7 @@ def to_failure(error: BaseException) -> Failure:
 
 
 def parse_body(body: bytes | str) -> Any:
-    """Parse JSON as the standard has it: no NaN, and no text that cannot be encoded again.
+    """Parse JSON as the standard has it: no NaN. Half a character, as of an emoji that a client cut, becomes U+FFFD.
 
     Raises:
         Failure: it is malformed, or nested too deeply; status 422.
@@ -129,7 +129,11 @@ def parse_body(body: bytes | str) -> Any:
 
     try:
         value = json.loads(body, parse_constant=refuse)
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        said = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        try:
+            said.encode()
+        except UnicodeEncodeError:
+            value = json.loads(said.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         if not is_deeper(value, MAX_DEPTH):
             return value
     except ValueError:

@@ -28,6 +28,7 @@ from trivium.http import (
     HTTPResponse,
     InvalidRequestError,
     Sender,
+    ServerSilentError,
     exchange,
     replaces_network,
 )
@@ -46,6 +47,12 @@ FIRST_DELAY = 0.5
 MAX_ERROR_BYTES = 64 << 10
 LINGER = 0.5
 """Seconds between the end of the answer and the end of the body, after which the connection is closed."""
+CERTIFICATES = {
+    9: "its certificate is not valid yet: check the clock of this machine and that of the server",
+    10: "renew the certificate of the server, or check the clock of this machine",
+    **dict.fromkeys((62, 64), "ask the server, or the proxy, by a name that its certificate has"),
+}
+"""Advice by what OpenSSL says of a certificate; of any other, its authority is unknown."""
 HEADERS = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
 
 
@@ -194,7 +201,7 @@ class Transport:
                         break
         except BodyError as error:
             raise MalformedAnswerError(
-                f"{self.shown_url} sent an answer that cannot be unpacked; check what stands between, as a proxy",
+                f"{self.shown_url} sent an answer that cannot be read ({error}): check what stands between, as a proxy",
                 error.raw.decode("latin-1"),  # a character for each byte
             ) from error
         except InvalidRequestError as error:
@@ -263,8 +270,10 @@ class Transport:
 
 def _advice(error: Exception, setting: str) -> str:
     """Return the advice for a server that cannot be reached."""
+    if isinstance(error, ServerSilentError):
+        return "raise timeout=, or check that the server works"
     if isinstance(error.__cause__, SSLCertVerificationError):
-        return (
+        return CERTIFICATES.get(error.__cause__.verify_code) or (
             "name a file with the certificate of the authority that it was signed by: SSL_CERT_FILE=FILE, or "
             "client=HTTPClient(certificates=ssl.create_default_context(cafile=FILE))"
         )
