@@ -91,6 +91,13 @@ def test_an_option_of_other_clients_is_told_by_its_name_here(kind: Any, wrong: s
         kind("m", **{wrong: 1})
 
 
+@pytest.mark.parametrize("client", [3, OpenAIModel, object()])
+@pytest.mark.parametrize("kind", [OpenAIModel, ClaudeModel])
+def test_a_client_that_sends_nothing_is_refused_where_it_is_given(kind: Any, client: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"client is what sends requests, as HTTPClient\(…\), not "):
+        kind("m", api_key="k", client=client)
+
+
 def test_an_unknown_local_name_is_refused() -> None:
     with pytest.raises(ModelNotFoundError):
         resolve("local:nothing")
