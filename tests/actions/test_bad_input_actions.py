@@ -36,6 +36,7 @@ from trivium.actions import (
     Tool,
     TupleParser,
     WebBrowser,
+    tool,
     tool_api,
 )
 from trivium.actions.web import DuckDuckGoSearch, Fetcher
@@ -43,6 +44,14 @@ from trivium.exceptions import ConfigurationError, ToolDefinitionError, TriviumE
 from trivium.llms import ToolCallPart
 from trivium.schema import ActionReturn, ActionStatusCode, ToolCall
 from trivium.testing import ScriptedModel
+
+
+class Shop:
+    @tool
+    def price(self, thing: str) -> str:
+        """Return the price of a thing."""
+        return thing
+
 
 KEYS = {
     "BINGMap": {"key": "k"}, "GoogleScholar": {"api_key": "k"}, "GoogleSearch": {"api_key": "k"},
@@ -116,6 +125,13 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Tool.of(3), ToolDefinitionError, "int is no tool: give a function"),  # type: ignore[arg-type]
     (lambda: Tool.of(dict), ToolDefinitionError, "the class dict is no tool"),
     (lambda: Tool.of(print), ToolDefinitionError, "use plain or keyword-only parameters"),
+    (lambda: tool("say"), ToolDefinitionError, "str is no tool: give a function"),  # type: ignore[call-overload]
+    (lambda: tool_api("say"), ToolDefinitionError, "str is no tool: give a function"),  # type: ignore[arg-type]
+    (
+        lambda: ActionExecutor([Shop.price]),
+        ToolDefinitionError,
+        "price is a method without its object .* as `thing.price`",
+    ),
     (lambda: ActionExecutor(None), ToolDefinitionError, "NoneType is no tool"),
     (lambda: ActionExecutor(FinishAction), ToolDefinitionError, "the class FinishAction is no tool: give"),
     (lambda: BaseAction().tools(), ToolDefinitionError, "write a run, or mark methods"),

@@ -6,7 +6,7 @@ import gc
 import json
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -407,6 +407,20 @@ def test_a_parameter_may_be_called_otherwise_or_not_be_shown() -> None:
         "date": {"description": "the day", "type": "string"},
         "seats": {"default": 1, "description": "how many", "type": "integer"},
     }
+
+
+def test_a_parameter_of_any_iterable_is_a_checked_list_that_can_be_read_again() -> None:
+    def mean(
+        of: Iterable[int], more: Annotated[Iterable[int], "more numbers"] = (), names: Iterable[str] | None = None
+    ):
+        """Return the mean."""
+
+    found = Tool.of(mean).validate('{"of": [1, "2"], "more": [3], "names": ["a"]}')
+    assert found == {"of": [1, 2], "more": [3], "names": ["a"]}
+    assert Tool.of(mean).spec.parameters["properties"]["more"]["description"] == "more numbers"
+    for wrong in ('{"of": ["x"]}', '{"of": [], "more": ["x"]}', '{"of": [], "names": [1]}'):
+        with pytest.raises(ToolArgumentsError, match="the arguments of mean do not fit"):
+            Tool.of(mean).validate(wrong)
 
 
 class Plain(TypedDict):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from functools import partial
 from typing import Any, cast
 
@@ -286,6 +287,12 @@ def test_a_wrong_value_works_or_is_an_error_of_ours(takes: str):
     assert failed == {}
 
 
+def not_awaited(call: Callable[[Any], object]) -> None:
+    answer = Agent(model()).acall("x")
+    with closing(answer):
+        call(answer)
+
+
 CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
 # Each line: what is done, the error, and what its text says.
 TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -312,6 +319,8 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Agent(model())(CHAT[0]), ArgumentTypeError, "takes text or a Message"),
     (lambda: ChatAgent(model()).llm_response(cast("Any", CHAT)), ArgumentTypeError, "takes text or a Message"),
     (lambda: Task(Agent(model()), interactive=False).run(CHAT), ArgumentTypeError, "takes text or a Message"),
+    (lambda: not_awaited(Agent(model())), ArgumentTypeError, "text or a Message, not a coroutine: await it"),
+    (lambda: not_awaited(Task(Agent(model())).run), ArgumentTypeError, "text or a Message, not a coroutine: await it"),
     (lambda: Message("hi"), ArgumentTypeError, r"Message takes keywords: content, sender"),  # type: ignore[misc]  # pyright: ignore[reportCallIssue]
     (lambda: Context(3), ArgumentTypeError, "Context takes ContextModelBase as context_model, not int"),  # type: ignore[arg-type]
     (lambda: AgentList([3]), NotAgentError, "3 is no agent: give an Agent"),  # type: ignore[list-item]

@@ -7,7 +7,7 @@ import copy
 import json
 import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from decimal import Decimal
 from functools import partial
@@ -248,6 +248,12 @@ def test_a_decimal_is_exact_as_the_model_writes_it(number: str):
     found = Agent[float | int](ScriptedModel([f'{{"value": {number}}}']))("What does it cost?").output
     assert type(found) in (float, int)
     assert found == float(number)
+
+
+def test_any_iterable_is_a_checked_list():
+    assert Agent(ScriptedModel(['{"value": [1]}']), output_format=Iterable[int])("x").output == [1]
+    with pytest.raises(AnswerFormatError, match="Input should be a valid integer"):
+        _ = Agent(ScriptedModel(['{"value": ["a"]}']), output_format=Iterable[int])("x").output
 
 
 def test_numbers_of_no_type_are_those_of_json_and_can_be_saved():

@@ -452,8 +452,10 @@ def no_repetition() -> object:
         ),
         (no_experiment, "an experiment has a name"),
         (no_repetition, "repeat"),
-        (no_module, "takes an agent or another module"),
-        (no_journal, r"takes Journal\('runs.db'\)"),
+        (no_module, "takes Module as module"),
+        (no_journal, "takes Journal as journal"),
+        (lambda: evaluate(Module(), FEW, "a", Journal("none.db")), "takes Dataset as dataset, not"),  # type: ignore[arg-type]
+        (lambda: evaluate(Module(), Dataset(FEW), "a", Journal("a.db"), limits=3), "as limits, not int"),  # type: ignore[arg-type]
         (no_case, r"takes Case\(id, input, …\), not str"),
         (no_scorer, "a scorer is a function"),
     ],

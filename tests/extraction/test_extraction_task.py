@@ -23,7 +23,7 @@ from trivium.exceptions import (
     ProviderConnectionError,
     ProviderError,
 )
-from trivium.extraction import Case, Outcome, extract_file, extract_files, extraction_task, parse_fields
+from trivium.extraction import Case, Outcome, extract_file, extract_files, extraction_task, parse_fields, record_message
 from trivium.knowledge import read
 from trivium.llms import LocalModel, Request
 from trivium.schema import Usage
@@ -193,6 +193,8 @@ def test_what_is_no_document_and_no_fields_is_refused():
             Case(Document(content=TEXT), fields)
         with pytest.raises(FieldsError, match=r"these are no fields: .*; write parse_fields"):
             extraction_task(fields, ScriptedModel([]))
+        with pytest.raises(FieldsError, match=r"these are no fields: .*; write parse_fields"):
+            record_message(fields)
     with pytest.raises(FieldsError, match="a field list is a text"):
         parse_fields(cast("Any", 3))
 

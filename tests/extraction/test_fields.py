@@ -257,7 +257,7 @@ def test_a_model_is_read_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text(json.dumps({"properties": {"a": {"type": ["string", "null"]}}}))
     assert load_fields(f"{tmp_path}/s.json") == (Field("a"),)
     (tmp_path / "s.json").write_text((tmp_path / "s.json").read_text(), encoding="utf-8-sig")
-    assert load_fields(f"{tmp_path}/s.json") == (Field("a"),)
+    assert load_fields(tmp_path / "s.json") == (Field("a"),)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,18 @@ import pytest
 
 import trivium.llms
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, ModelNotFoundError, NoModelError
-from trivium.llms import ClaudeModel, LocalModel, ModelStore, OpenAIModel, resolve
+from trivium.llms import (
+    ClaudeModel,
+    CostLimitedModel,
+    CostLimiter,
+    LimitedModel,
+    LocalModel,
+    ModelStore,
+    OpenAIModel,
+    OverflowModel,
+    RateLimiter,
+    resolve,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +100,24 @@ def test_a_name_that_is_nearly_one_is_told_what_was_meant(text: str, meant: str)
 def test_an_option_of_other_clients_is_told_by_its_name_here(kind: Any, wrong: str, right: str) -> None:
     with pytest.raises(ArgumentTypeError, match=f"takes no {wrong}: did you mean {right}"):
         kind("m", **{wrong: 1})
+
+
+@pytest.mark.parametrize("model", ["openai:gpt-x", None, OpenAIModel])
+def test_a_wrapper_takes_a_model_and_not_its_name(model: Any) -> None:
+    for wrapped in (
+        lambda: CostLimitedModel(model, CostLimiter(1)),
+        lambda: LimitedModel(model, RateLimiter(1)),
+        lambda: OverflowModel(model, "drop_oldest"),
+    ):
+        with pytest.raises(ConfigurationError, match=r"Model takes a model, as resolve\('openai:NAME'\), not "):
+            wrapped()
+
+
+@pytest.mark.parametrize("client", [3, OpenAIModel, object()])
+@pytest.mark.parametrize("kind", [OpenAIModel, ClaudeModel])
+def test_a_client_that_sends_nothing_is_refused_where_it_is_given(kind: Any, client: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"client is what sends requests, as HTTPClient\(…\), not "):
+        kind("m", api_key="k", client=client)
 
 
 def test_an_unknown_local_name_is_refused() -> None:

@@ -11,7 +11,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from serving._served import events_of, make_shop, make_waiting_shop, outcome, own_server, serving, start
-from trivium.serving import agent_app
+from trivium.exceptions import ArgumentTypeError
+from trivium.serving import JobModule, agent_app
 
 
 def mounted(journal: Path, *, has_lifespan: bool) -> Starlette:
@@ -21,6 +22,15 @@ def mounted(journal: Path, *, has_lifespan: bool) -> Starlette:
         return inner.router.lifespan_context(inner)
 
     return Starlette(routes=[Mount("/agent", inner)], lifespan=lifespan if has_lifespan else None)
+
+
+def test_what_cannot_be_served_is_refused():
+    with pytest.raises(ArgumentTypeError, match="agent_app takes Module or a dict as agent, not NoneType"):
+        agent_app(None, token="")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="agent_app takes text or a dict as token, not NoneType"):
+        agent_app(make_shop(), token=None)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="JobModule takes a function as make, not str"):
+        JobModule("Shout")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("has_lifespan", [False, True])

@@ -17,7 +17,7 @@ from trivium.actions._inherited import mark_of, options_in_class
 from trivium.actions._run import as_arguments, attempt_tool, call_function
 from trivium.actions._strict import JSONSchema
 from trivium.actions._texts import as_text
-from trivium.actions._tool import Arguments, Tool, set_options, spec_of
+from trivium.actions._tool import Arguments, Tool, check_function, set_options, spec_of
 from trivium.actions._tool_schema import read_sections
 from trivium.commander import driver_neutral, invoke, sync_method
 from trivium.commander.lowlevel import is_within
@@ -342,7 +342,7 @@ def tool_api(
         The method, with its parameters and result; its description is `api_description`.
 
     Raises:
-        ToolDefinitionError: there is no such option.
+        ToolDefinitionError: there is no such option, or it decorates no function.
 
     Example:
         >>> class Shop(BaseAction):
@@ -360,6 +360,7 @@ def tool_api(
     def mark(method: Callable[..., object]) -> Any:
         if isinstance(method, classmethod | staticmethod):  # above it or below it, the tool is its function's
             return type(method)(mark(method.__func__))  # pyright: ignore
+        check_function(method)
         set_options(method, options)
         method.__tool_api__ = explode_return or returns_named_value  # type: ignore[attr-defined]  # pyright: ignore
         method.api_description = APIDescription(method)  # type: ignore[attr-defined]  # pyright: ignore

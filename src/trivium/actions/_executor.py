@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 from trivium.actions._action import BaseAction, descriptions_of, invalid_api
 from trivium.actions._cut import ASK_LESS, cut_text
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
+from trivium.actions._parameters import read_parameters
 from trivium.actions._read_more import READ_MORE, how_to_read_on, whole_text
 from trivium.actions._run import HookFailedError, OnToolError, as_arguments, attempt_tool
 from trivium.actions._texts import as_text
@@ -448,7 +449,10 @@ def _made(action: Any) -> BaseAction | Tool:
             )
         if isinstance(action, Module):
             return module_tool(action)
-    return Tool.of(action)
+    made = Tool.of(action)
+    if isinstance(action, FunctionType) and action.__code__.co_varnames[:1] == ("self",):
+        read_parameters(action, made.name, {})  # which refuses a method without its object
+    return made
 
 
 def module_tool(module: Module) -> Tool:

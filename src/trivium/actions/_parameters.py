@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Annotated, Any, NotRequired, cast, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, NotRequired, Union, cast, get_args, get_origin, get_type_hints
 
 from trivium.actions._inherited import mark_of
 from trivium.actions._strict import JSONSchema
@@ -17,6 +18,17 @@ def unwrap(function: Callable[..., object]) -> Callable[..., object]:
     while isinstance(function, partial):
         function = function.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return mark_of(function, "__func__") or function
+
+
+def with_lists(kind: Any) -> Any:
+    """Return a type with a list in place of an `Iterable`: pydantic's value of that is checked late, and read once."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind is Iterable or origin is Iterable:
+        return list[parts or Any]
+    if origin is Annotated:
+        return Annotated[with_lists(parts[0]), *kind.__metadata__]
+    made = tuple(map(with_lists, parts)) if origin in (Union, UnionType) else parts
+    return kind if made == parts else Union[made]  # noqa: UP007 - there may be any number
 
 
 def read_parameters(
@@ -66,7 +78,7 @@ def read_parameters(
         if parameter.name == "self" and "self" not in hints and is_of_class:
             text = f"the tool {name} is a method without its object (it has `self`): give one's, as `thing.{name}`"
             raise ToolDefinitionError(text, name)
-        kind = hints.get(parameter.name, Any)
+        kind = with_lists(hints.get(parameter.name, Any))
         extra: dict[str, Any] = {}
         notes = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
         if not any(mark_of(each, "description") for each in notes):

@@ -306,10 +306,19 @@ def spec_of(function: Callable[..., object]) -> ToolSpec:
 
 def new_tool(function: Callable[..., object], options: Mapping[str, Any]) -> Tool:
     """Make the tool of a function anew, with these options; see `Tool.of`."""
-    if isinstance(function, type) or not callable(function):  # type: ignore[unnecessary] - users pass anything
-        kind = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__  # type: ignore[unnecessary]
-        raise ToolDefinitionError(f"{kind} is no tool: give a function, an object of an action, or a config of one")
+    check_function(function)
     return tool_from_signature(function).replace(**options)
+
+
+def check_function(function: object) -> None:
+    """Refuse what is no function, and a class.
+
+    Raises:
+        ToolDefinitionError: it is; the text says what can be a tool.
+    """
+    if isinstance(function, type) or not callable(function):
+        kind = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__
+        raise ToolDefinitionError(f"{kind} is no tool: give a function, an object of an action, or a config of one")
 
 
 def tool_from_signature(function: Callable[..., object]) -> Tool:

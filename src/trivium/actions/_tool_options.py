@@ -9,7 +9,7 @@ from types import MethodType
 from typing import Any, TypeVar, overload
 
 from trivium.actions._inherited import options_of
-from trivium.actions._tool import MAX_RESULT, Directing, Effect, Tool, new_tool, set_options
+from trivium.actions._tool import MAX_RESULT, Directing, Effect, Tool, check_function, new_tool, set_options
 from trivium.exceptions import RetryableToolError
 from trivium.policies import SourceKind
 
@@ -71,6 +71,7 @@ def make_tool(function: F, options: Mapping[str, Any] | None = None) -> F:
     """Make the function's tool, again if it has one already; without options they are as they were."""
     if isinstance(function, classmethod | staticmethod):  # above it or below it, the tool is its function's
         return type(function)(make_tool(function.__func__, options))  # pyright: ignore
+    check_function(function)
     options = options_of(function, options)
     is_method = next(iter(inspect.signature(function).parameters), "") in ("self", "cls")
     made: Tool = new_tool(MethodType(function, object()) if is_method else function, options)

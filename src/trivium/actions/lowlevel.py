@@ -9,6 +9,7 @@ from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
 from trivium.actions._exact_json import read_exact_json, refuse_booleans
 from trivium.actions._executor import ask_ahead, list_actions
 from trivium.actions._json_schema import enclosed_schema, remove_titles
+from trivium.actions._parameters import with_lists
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import HookFailedError, reason_of
 from trivium.actions._strict import is_json_array, is_json_object
@@ -44,4 +45,5 @@ __all__ = [
     "sendable_json",
     "text_of_result",
     "warn_of_text",
+    "with_lists",
 ]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+import trivium.actions.lowlevel as actions
 from trivium.actions import ToolMessage
-from trivium.actions.lowlevel import describe_errors, enclosed_schema, read_exact_json, refuse_booleans, remove_titles
 from trivium.commander import RetriedEvent, current
 from trivium.commander.lowlevel import emit
 from trivium.exceptions import AnswerFormatError, AnswerTypeError
@@ -54,15 +54,15 @@ class AnswerFormat:
             raise AnswerTypeError(f"the type of an answer is given itself, not by its name {kind!r}", kind)
         self.kind, self.include_defaults = kind, include_defaults
         try:
-            self._adapter: TypeAdapter[Any] = TypeAdapter(kind)
+            self._adapter: TypeAdapter[Any] = TypeAdapter(actions.with_lists(kind))
             if is_class(kind, ToolMessage):
                 schema = dict(kind.llm_function_schema(request=True, defaults=include_defaults).parameters)
             else:
-                schema = remove_titles(self._adapter.json_schema())
+                schema = actions.remove_titles(self._adapter.json_schema())
         except Exception as error:
             name, why = name_of_type(kind), str(error).partition(" Set `arbitrary_types")[0]
             raise AnswerTypeError(f"{name} cannot be the type of an answer: {why}", name) from None
-        self.schema, self.is_wrapped = enclosed_schema(schema)
+        self.schema, self.is_wrapped = actions.enclosed_schema(schema)
 
     def parse_response(self, text: str) -> Any:
         """Return the value that an answer states.
@@ -71,16 +71,16 @@ class AnswerFormat:
             AnswerFormatError: it states none; the text says what is wrong, so that a model can correct it.
         """
         try:
-            found = read_exact_json(unfence(text))
+            found = actions.read_exact_json(unfence(text))
             if self.is_wrapped and isinstance(found, dict) and list(cast("dict[str, Any]", found)) == ["value"]:
                 found = cast("dict[str, Any]", found)["value"]
             if "true" in text or "false" in text:
-                refuse_booleans(self._adapter.validate_json, json.dumps(found))
+                actions.refuse_booleans(self._adapter.validate_json, json.dumps(found))
             if is_class(self.kind, ToolMessage):
                 return self.kind.parse(cast("Mapping[str, Any]", found))
             return self._adapter.validate_python(found)
         except ValidationError as error:
-            raise AnswerFormatError(describe_errors("the answer does not fit", error), text) from error
+            raise AnswerFormatError(actions.describe_errors("the answer does not fit", error), text) from error
         except (ValueError, TypeError, RecursionError) as error:
             raise AnswerFormatError(f"the answer is not the JSON that was asked for: {error}", text) from error
 

@@ -12,7 +12,7 @@ from traceback import extract_tb
 from typing import Any, TypeAlias
 
 from trivium.commander import CallNode, Limits, Listener, current, driver_neutral, invoke, sync_function
-from trivium.commander.lowlevel import change_scope, check_option, check_options, is_cancelled
+from trivium.commander.lowlevel import change_scope, check_options, is_cancelled
 from trivium.evals._dataset import Case, Dataset, E, I, Score, is_same, scorer_name
 from trivium.evals._report import CaseResult, EvaluationReport
 from trivium.events import exception_line, is_of_signal_handler
@@ -30,7 +30,7 @@ from trivium.journal import Journal, RunView
 from trivium.journal.lowlevel import Codec
 from trivium.module import Module
 from trivium.schema import Message
-from trivium.schema.lowlevel import positive
+from trivium.schema.lowlevel import checked, positive
 from trivium.tasks import run_batch_function_async
 
 OnResult: TypeAlias = Callable[[CaseResult[I, E]], object]
@@ -42,6 +42,7 @@ _OF_ALL = (AgentChangedError, ConfigurationError, MissingExtraError, NestedRunEr
 
 
 @driver_neutral
+@checked
 async def evaluate_async(
     module: Module,
     dataset: Dataset[I, E],
@@ -96,9 +97,7 @@ async def evaluate_async(
         (0.5, [('sum', 1.0), ('product', 0.0)])
     """
     positive(repeat=repeat, at_once=at_once)
-    check_option("module", module, Module, "an agent or another module")
-    check_option("journal", journal, Journal, "Journal('runs.db')")
-    if not isinstance(experiment, str) or not experiment.strip():  # type: ignore[unnecessary] - users pass anything
+    if not experiment.strip():
         raise ConfigurationError(f"an experiment has a name, as 'baseline', not {experiment!r}")
     most = {} if limits is None else {name: each for name, each in asdict(limits).items() if each is not None}
     at_limit = {str(error): error for error in starmap(LimitExceededError, most.items())}
@@ -152,6 +151,7 @@ async def _answered(
 
 
 @driver_neutral
+@checked
 async def rescore_async(dataset: Dataset[I, E], experiment: str, journal: Journal) -> EvaluationReport[I, E]:
     """Score the recorded answers of an experiment, with no model and no agent: after a scorer was changed, say.
 

@@ -189,7 +189,7 @@ def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
     >>> json_schema(parse_fields("rent: number"))["properties"]
     {'rent': {'type': ['number', 'null']}}
     """
-    return _object_schema(fields)
+    return _object_schema(as_fields(fields))
 
 
 def check_names(names: Iterable[str], where: str = "") -> None:

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from os import PathLike, fspath
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -17,6 +18,7 @@ from pydantic.errors import PydanticUserError
 
 from trivium.exceptions import FieldsError
 from trivium.extraction._fields import MAX_ITEMS, Field, Kind, check_names
+from trivium.schema.lowlevel import checked
 
 _Schema = Mapping[str, Any]
 _KINDS: Mapping[str, Kind] = {
@@ -24,6 +26,7 @@ _KINDS: Mapping[str, Kind] = {
 }  # fmt: skip
 
 
+@checked
 def fields_from_schema(schema: Mapping[str, object]) -> tuple[Field, ...]:
     """Read the properties of a JSON schema as fields, in their order; one that cannot be read is an error.
 
@@ -78,7 +81,8 @@ def fields_from_model(model: object) -> tuple[Field, ...]:
     return fields_from_schema(schema)
 
 
-def load_fields(reference: str) -> tuple[Field, ...]:
+@checked
+def load_fields(reference: str | PathLike[str]) -> tuple[Field, ...]:
     """Read fields from a file: `model.py:Lease` (which runs that file) or a JSON schema, `lease.json`.
 
     Args:
@@ -95,6 +99,7 @@ def load_fields(reference: str) -> tuple[Field, ...]:
     Traceback (most recent call last):
     trivium.exceptions.FieldsError: lease.py names no class; write lease.py:Lease for the model class Lease
     """
+    reference = fspath(reference)
     path, _, name = reference.rpartition(":")
     if path.endswith(".py"):
         with _imported(_existing(path)) as module:

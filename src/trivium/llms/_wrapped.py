@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from trivium.commander import current, iterate
 from trivium.commander.lowlevel import is_blocking
+from trivium.exceptions import ConfigurationError
 from trivium.llms._chat_model import ChatModel, identity_of
 from trivium.llms._prices import Pricing, price_of
 from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
@@ -16,6 +17,9 @@ class WrappedModel(ChatModel):
     """A model made of one other, with its name and its price; a subclass writes `stream`."""
 
     def __init__(self, model: ModelProtocol) -> None:
+        if isinstance(model, type) or not isinstance(model, ModelProtocol):  # type: ignore[unnecessary] - users pass anything
+            text = f"{type(self).__name__} takes a model, as resolve('openai:NAME'), not {model!r:.100}"
+            raise ConfigurationError(text)
         self._model = model
         self.name, self.gen_params = model.name, {}
 

@@ -355,9 +355,8 @@ stream_state=<AgentStatusCode.END: 0>)
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Message):
-            return NotImplemented
-        return vars(self) == vars(other) and self._compared() == other._compared()
+        is_message = isinstance(other, Message)
+        return vars(self) == vars(other) and self._compared() == other._compared() if is_message else NotImplemented
 
     def _compared(self) -> dict[str, Any]:
         """The extras as equality sees them: without the ids that were made for a view."""
@@ -422,8 +421,10 @@ def check_content(given: Any) -> Any:
     """Return what is given for a message's content.
 
     Raises:
-        ArgumentTypeError: it is messages as models take them.
+        ArgumentTypeError: it is messages as models take them, or was not awaited.
     """
+    if hasattr(given, "__await__"):
+        raise ArgumentTypeError(f"a call takes text or a Message, not a {type(given).__name__}: await it", "message")
     many = cast("list[Any]", given if isinstance(given, list) else [given])
     if many and all(isinstance(each, dict) and {"role", "content"} <= each.keys() for each in many):
         raise ArgumentTypeError(_FOR_MODELS, "message")

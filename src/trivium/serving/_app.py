@@ -13,7 +13,7 @@ from trivium.commander import Limits
 from trivium.exceptions import ConfigurationError, JournalError, MissingExtraError
 from trivium.journal import Journal
 from trivium.module import Module
-from trivium.schema.lowlevel import positive
+from trivium.schema.lowlevel import checked, positive
 from trivium.serving._a2a import A2ARoutes
 from trivium.serving._agui import AGUIRoutes
 from trivium.serving._ai_sdk import AISDKRoutes
@@ -132,6 +132,7 @@ class Chosen:
             raise ConfigurationError(f"no client may set {', '.join(sorted(reserved))}: leave it out of keywords")
 
 
+@checked
 def agent_app(
     agent: Module | Mapping[str, Module],
     *,

@@ -10,6 +10,7 @@ from trivium.commander import CommanderAsync, Job
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 from trivium.schema import Message
+from trivium.schema.lowlevel import checked
 
 
 class JobModule(Module):
@@ -36,6 +37,7 @@ class JobModule(Module):
         'HELLO'
     """
 
+    @checked
     def __init__(self, make: Callable[..., Job], name: str | None = None) -> None:
         super().__init__(name=name or getattr(make, "__name__", "job"))
         given = inspect.signature(make).parameters.values()

@@ -282,8 +282,7 @@ class Task(Module, RunAttributes, Generic[T]):
             refuse_others(unknown, Task.run_async, f"{type(self).__name__}.run", OPTIONS)
         if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each > 0}:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), **most)
-        given = msg if isinstance(msg, str) else check_content(msg)
-        message = self.agent.to_ChatDocument(given, author_entity=Entity.USER)
+        message = self.agent.to_ChatDocument(check_content(msg), author_entity=Entity.USER)
         kind = return_type or self.default_return_type
         kwargs |= {"turns": turns, "caller": caller, "allow_restart": allow_restart, "spent": (max_cost, max_tokens)}
         answer = await self.acall(message, session_id=session_id, return_type=kind, **kwargs)

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trivium.exceptions import ArgumentTypeError, DocumentNotFoundError, EmptyDocumentError, UnreadableDocumentError
-from trivium.knowledge import FileSource, Skipped, find_sources
+from trivium.knowledge import FileSource, Skipped, WebSource, find_sources
 from trivium.knowledge.loading._patterns import covers, excludes, parse_patterns
 from trivium.parsing import Locator
 
@@ -118,6 +118,11 @@ def test_a_path_where_nothing_is_comes_with_advice(place: str, advice: str) -> N
 def test_an_empty_path_is_no_place() -> None:
     with pytest.raises(ArgumentTypeError, match="'' is not a place: give a path"):
         list(find_sources(""))
+    with pytest.raises(ArgumentTypeError, match="takes a list as include, not str"):  # its letters would be patterns
+        find_sources(".", include="*.md")
+    for wrong in (FileSource, WebSource):
+        with pytest.raises(ArgumentTypeError, match=f"{wrong.__name__} takes text.*, not int"):
+            wrong(3)  # type: ignore[arg-type]
 
 
 def test_a_folder_is_found_as_it_is_asked_for(tmp_path: Path) -> None:

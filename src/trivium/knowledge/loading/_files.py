@@ -14,6 +14,7 @@ from trivium.knowledge.loading._source import Source
 from trivium.parsing import ReadLimits, read_parts
 from trivium.parsing.lowlevel import MAX_BYTES, escape_unprintable, opening_error
 from trivium.schema import Document
+from trivium.schema.lowlevel import checked
 
 
 class FileSource(Source):
@@ -35,6 +36,7 @@ class FileSource(Source):
         >>> folder.cleanup()
     """
 
+    @checked
     def __init__(
         self,
         path: str | os.PathLike[str],

@@ -16,6 +16,7 @@ from trivium.knowledge.loading._source import Skipped, Source
 from trivium.knowledge.loading._web import WebSource
 from trivium.parsing import ReadLimits
 from trivium.parsing.lowlevel import MAX_BYTES
+from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from trivium.actions.web import Fetcher
@@ -38,6 +39,7 @@ class _Order(NamedTuple):
     on_skip: Callable[[Skipped], object]
 
 
+@checked
 def find_sources(
     *places: str | os.PathLike[str],
     include: Collection[str] = (),

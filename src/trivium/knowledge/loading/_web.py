@@ -12,6 +12,7 @@ from trivium.knowledge.loading._source import Source
 from trivium.parsing import ReadLimits
 from trivium.parsing.lowlevel import MAX_BYTES, Original, named_encoding, read_original, suffix_for, suffix_of
 from trivium.schema import Document
+from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from trivium.actions.web import Download, Fetcher
@@ -39,6 +40,7 @@ class WebSource(Source):
         text = next(source.documents()).content
     """
 
+    @checked
     def __init__(
         self,
         url: str,

@@ -101,7 +101,7 @@ class Transport:
         known_url: the address with everything that distinguishes servers, without secrets.
 
     Raises:
-        ConfigurationError: the address is not an HTTP URL.
+        ConfigurationError: the address is not an HTTP URL, or the client cannot send requests.
     """
 
     def __init__(
@@ -130,7 +130,9 @@ class Transport:
         self._hidden = {secret for each in (url, *(proxies or {}).values()) for secret in secrets_of(str(each))}
         self._retry = retry or RetryPolicy(first_delay=FIRST_DELAY)
         self._budget = RetryBudget(self._retry.budget)
-        self._client = client or HTTPClient(proxies=proxies)
+        self._client = HTTPClient(proxies=proxies) if client is None else client
+        if isinstance(client, type) or not hasattr(self._client, "send"):
+            raise ConfigurationError(f"client is what sends requests, as HTTPClient(…), not {client!r:.100}")
 
     async def stream(
         self, body: Mapping[str, object], reader: Callable[[], Reader], tries: int | None = None
