@@ -34,6 +34,9 @@ CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
 
 
+LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", ("asyncio", {"use_uvloop": True})], ids=["own", "uvloop"])
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
@@ -93,6 +96,7 @@ async def test_what_is_not_http_or_not_whole_is_an_error(data: bytes, closes: bo
             await body_of(direct(), get(server.url))
 
 
+@LOOPS
 async def test_a_connection_serves_again_unless_something_speaks_against_it() -> None:
     async with RawServer(answering(OK)) as server:
         client = direct()
@@ -328,6 +332,7 @@ async def _read(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
         yield data
 
 
+@LOOPS
 async def test_https_goes_through_a_proxy_as_a_tunnel_with_its_password() -> None:
     async with RawServer(answering(OK), serving()) as server, RawServer(tunnelling()) as proxy:
         client = HTTPClient(proxies={"https": f"http://ada:secret@127.0.0.1:{proxy.port}"}, certificates=trusted())

@@ -15,7 +15,7 @@ from trivium.http import ConnectionLostError, HTTP2Client, HTTPRequest, InvalidR
 
 from ._h2_server import H2Server, Talker
 from ._raw_server import RawServer, answering
-from .test_client import OK, body_of, get, serving, trusted, tunnelling
+from .test_client import LOOPS, OK, body_of, get, serving, trusted, tunnelling
 
 pytestmark = pytest.mark.anyio
 
@@ -34,6 +34,7 @@ async def greet(talker: Talker) -> None:
     await talker.answer(b"hi")
 
 
+@LOOPS
 async def test_a_request_is_sent_and_its_response_read() -> None:
     async def talk(talker: Talker) -> None:
         await talker.whole.wait()

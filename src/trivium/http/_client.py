@@ -196,10 +196,11 @@ class HTTPClient:
     async def _open(self, url: URL, address: str | None, make: Callable[[], P]) -> P:
         host = url.host
         is_literal = ":" in host or host.rpartition(".")[2].isdecimal()
-        options: dict[str, Any] = {} if address or is_literal else {"happy_eyeballs_delay": 0.25}
+        loop = asyncio.get_running_loop()
+        has_race = not (address or is_literal) and isinstance(loop, asyncio.BaseEventLoop)  # uvloop's loop has none
+        options: dict[str, Any] = {"happy_eyeballs_delay": 0.25} if has_race else {}
         if url.scheme == "https":
             options |= {"ssl": self._verified(), "server_hostname": host.removesuffix(".")}
-        loop = asyncio.get_running_loop()
         return (await loop.create_connection(make, address or host, url.port, **options))[1]
 
     async def _tunnel(self, connection: Connection, url: URL, proxy: URL, make: Callable[[], P]) -> P:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import select
-from typing import Final
+from typing import Final, cast
 
 from trivium.exceptions import MissingExtraError
 from trivium.http._exchange import Exchange, Outgoing
@@ -88,8 +88,7 @@ class Connection(Exchange, asyncio.Protocol):
     # ---- what asyncio calls
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # one of uvloop derives from no class of asyncio
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Final
+from typing import Final, cast
 
 from h2.config import H2Configuration
 from h2.connection import ConnectionState, H2Connection
@@ -207,8 +207,7 @@ class HTTP2Connection(asyncio.Protocol):
     # ---- what asyncio calls
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin the connection."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # one of uvloop derives from no class of asyncio
         self._h2.initiate_connection()
         self._h2.update_settings({SettingCodes.ENABLE_PUSH: 0, SettingCodes.INITIAL_WINDOW_SIZE: MAX_WAITING})
         self._h2.increment_flow_control_window(_WINDOW)
@@ -274,10 +273,9 @@ class NewConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Give the connection to the protocol of its version."""
-        assert isinstance(transport, asyncio.Transport)
         tls = transport.get_extra_info("ssl_object")
         self.chosen = HTTP2Connection() if tls is not None and tls.selected_alpn_protocol() == "h2" else Connection()
-        transport.set_protocol(self.chosen)
+        cast("asyncio.Transport", transport).set_protocol(self.chosen)
         self.chosen.connection_made(transport)
         if self._early:
             self.chosen.data_received(bytes(self._early))
