@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import subprocess
+import sys
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -15,6 +20,8 @@ import trio
 
 from trivium import Agent, Message
 from trivium.commander import current
+from trivium.commander._workers import lock, start_loop
+from trivium.exceptions import NoEventLoopError
 
 from ._helpers import (
     GUARD,
@@ -115,19 +122,70 @@ def _in_child(pipe: Any) -> None:
     pipe.send(list(Agent(calling("add", a=1, b=2), tools=[add]).stream("x"))[-1].kind)
 
 
+def fork(target: Any, *args: Any, method: str = "fork") -> Any:
+    with warnings.catch_warnings():  # Python 3.12 warns of every fork where there are threads
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context: Any = multiprocessing.get_context(method)
+        child = context.Process(target=target, args=args, daemon=True)
+        child.start()
+    return child
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_child_process_starts_anew(method: str):
     assert nest((AsyncNest,), adder())("x").content == ANSWER + "0"  # workers and a background loop are there
     here, there = multiprocessing.Pipe()
-    with warnings.catch_warnings():  # Python 3.12 warns of every fork where there are threads
-        warnings.simplefilter("ignore", DeprecationWarning)
-        context: Any = multiprocessing.get_context(method)
-        child = context.Process(target=_in_child, args=(there,), daemon=True)
-        child.start()
+    child = fork(_in_child, there, method=method)
     assert here.poll(GUARD)
     assert (here.recv(), here.recv()) == (ANSWER + "01", "ended")
     child.join(GUARD)
     assert child.exitcode == 0
+
+
+def test_a_child_does_not_wait_for_what_a_thread_of_its_parent_held():
+    begun, go = threading.Event(), threading.Event()
+
+    def hold() -> str:
+        if not begun.is_set():
+            begun.set()
+            assert go.wait(GUARD)
+        return "held"
+
+    agent = Agent(calling("hold"), tools=[hold])
+    thread = threading.Thread(target=agent, args=("x",))
+    thread.start()
+    assert begun.wait(GUARD)
+    here, there = multiprocessing.Pipe()
+    with lock:
+        child = fork(lambda: there.send(agent("x").content))
+    assert here.poll(GUARD), "the child waits for a call that is none of its own"
+    assert here.recv() == "done:held"
+    go.set()
+    thread.join(GUARD)
+    child.join(GUARD)
+
+
+def test_under_gevent_a_call_that_needs_an_event_loop_is_refused(monkeypatch: pytest.MonkeyPatch):
+    """Its threads are greenlets of one thread, in which a second loop cannot run: the call waited for ever."""
+    lock = type("LockType", (), {"__module__": "gevent.thread"})
+    monkeypatch.setattr("trivium.commander._workers.threading", SimpleNamespace(Lock=lock))
+    with pytest.raises(NoEventLoopError, match="gunicorn -k gthread"):
+        start_loop(0)
+
+
+LEFT = """
+from commander._helpers import AsyncWaiter
+from trivium import Agent
+events = iter(Agent(AsyncWaiter()).stream("hi"))
+next(events)
+"""
+
+
+def test_a_program_ends_though_it_still_has_a_stream_that_is_not_read_to_its_end():
+    """The interpreter closes it when the thread of the call runs no more."""
+    command = [sys.executable, "-X", "dev", "-c", LEFT]
+    ended = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=GUARD)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_a_loop_bound_thing_of_the_callers_loop_serves_an_async_call():

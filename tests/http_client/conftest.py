@@ -36,6 +36,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     arguments = inspect.signature(pyfuncitem.obj).parameters
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop if UVLOOP in pyfuncitem.name else None) as runner:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop if "uvloop" in pyfuncitem.name else None) as runner:
         runner.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in arguments}))
     return True

@@ -27,7 +27,8 @@ async def greet(talker: Talker) -> None:
     await talker.answer(b"hi")
 
 
-async def test_a_request_is_sent_and_its_response_read() -> None:
+@pytest.mark.parametrize("_loop", ["asyncio", "uvloop"])
+async def test_a_request_is_sent_and_its_response_read(_loop: str) -> None:
     async def talk(talker: Talker) -> None:
         await talker.whole.wait()
         if talker.headers[":method"] == "HEAD":

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import random
 import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
@@ -461,3 +463,24 @@ def test_a_limiter_without_a_limit_is_refused() -> None:
     for wrong in (0, -1):
         with pytest.raises(ConfigurationError, match="above 0"):
             RateLimiter(wrong)
+
+
+def test_a_child_does_not_wait_behind_those_that_waited_at_its_fork() -> None:
+    limiter = RateLimiter(tokens_per_minute=1000)
+    fork, (here, there) = multiprocessing.get_context("fork"), multiprocessing.Pipe()
+    child = fork.Process(target=lambda: there.send(run_sync(limiter.take, 10).tokens), daemon=True)
+
+    async def main() -> None:
+        await limiter.take(900)
+        waits = asyncio.create_task(limiter.take(900))
+        await asyncio.sleep(0)
+        assert limiter._line
+        with warnings.catch_warnings():  # Python 3.12 warns of every fork where there are threads
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child.start()
+        waits.cancel()
+
+    asyncio.run(main())
+    assert here.poll(20)
+    assert here.recv() == 10
+    child.join()

@@ -7,18 +7,17 @@ import time
 from asyncio import CancelledError
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import Token
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import uuid4
 
 from trivium.commander._drivers import ThreadEvent
 from trivium.commander._node import NodeState, Scope, TaskNode, current, node_name, parent_of, session_of
+from trivium.commander._workers import epoch, lock
 from trivium.exceptions import CommanderNotRunError, WouldDeadlockError
 
 T = TypeVar("T")
 _ACTIVE = NodeState.ACTIVE  # a member of an enum is slow to read
 _enter, _leave = current.set, current.reset  # attributes of what is imported are slow to read
-_lock = Lock()  # one for all, since a deadlock spans several sessions; held for a few lines only
 
 
 class CallNode(TaskNode):
@@ -109,7 +108,7 @@ class CallNode(TaskNode):
         if self._scope.journal is not None:
             return self._scope.journal.id
         root = self.ancestor_chain[-1]
-        with _lock:
+        with lock:
             root._run_id = root._run_id or uuid4().hex
         return root._run_id
 
@@ -181,8 +180,8 @@ class SessionLocks:
     __slots__ = ("_locks",)
 
     def __init__(self) -> None:
-        self._locks: dict[Hashable, list[CallNode]] = {}
-        """For each key the call that holds the lock, and those that wait for it."""
+        self._locks: dict[tuple[int, Hashable], list[CallNode]] = {}
+        """For each key in this process the call that holds the lock, and those that wait for it."""
 
     def acquire(self, key: Hashable, node: CallNode) -> ThreadEvent | None:
         """Acquire the lock, or join its queue; every `acquire` is followed by `release`.
@@ -194,10 +193,10 @@ class SessionLocks:
             WouldDeadlockError: the holder waits for this call, directly or through others.
         """
         queue = [node]
-        if self._locks.setdefault(key, queue) is queue:  # atomic
+        if self._locks.setdefault((epoch[0], key), queue) is queue:  # atomic
             return None
-        with _lock:
-            queue, above = self._locks.setdefault(key, queue), node.ancestor_chain
+        with lock:
+            queue, above = self._locks.setdefault((epoch[0], key), queue), node.ancestor_chain
             if queue[0] in above:  # a call below the holder; or the lock has just come free
                 return None
             ahead = [queue]
@@ -214,10 +213,10 @@ class SessionLocks:
 
     def release(self, key: Hashable, node: CallNode) -> None:
         """Hand the lock to the next call, or leave its queue; do nothing for a call that shares the lock of another."""
-        with _lock:
-            queue = self._locks.get(key, [])
+        with lock:
+            queue = self._locks.get((epoch[0], key), [])
             if queue == [node]:
-                del self._locks[key]
+                del self._locks[epoch[0], key]
             elif node in queue:
                 queue.remove(node)
                 woken = queue[0] if node.awaits is None else node

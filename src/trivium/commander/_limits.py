@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from inspect import iscoroutinefunction
 from numbers import Real
-from threading import Lock
 from types import NoneType
 from typing import Any, Self, cast
 
+from trivium.commander._workers import lock
 from trivium.events import Listener
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, LimitExceededError
 
 _ROUNDING = 1e-9  # dollars: a rounding error of a sum is no reason to refuse a request
-_lock = Lock()  # guards additions only: never held while anything else runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class Budget:
         Raises:
             LimitExceededError: no turn is left, or not so many tokens or dollars; nothing is counted.
         """
-        with _lock:
+        with lock:
             chain = (self, *self.enclosing)
             if usd is None:  # the outermost has seen the most
                 usd = estimate * chain[-1].usd / chain[-1].tokens if estimate and chain[-1].tokens else 0.0
@@ -112,7 +111,7 @@ class Budget:
         Raises:
             LimitExceededError: not so many tool calls are left; nothing is counted.
         """
-        with _lock:
+        with lock:
             chain = (self, *self.enclosing)
             for budget in chain:
                 budget._check("tool_calls", budget.tool_calls + calls)
@@ -131,7 +130,7 @@ class Budget:
             turns: model calls of a run elsewhere, which are not counted yet.
             tool_calls: its tool calls.
         """
-        with _lock:
+        with lock:
             for budget in (self, *self.enclosing):
                 budget.turns += turns
                 budget.tool_calls += tool_calls

@@ -15,11 +15,11 @@ from hashlib import blake2b
 from itertools import count
 from logging import getLogger
 from operator import attrgetter
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from trivium.commander._events import EndedEvent, StartedEvent
 from trivium.commander._limits import Budget, Limits, check_option, check_options
+from trivium.commander._workers import lock
 from trivium.events import Event, Listener
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 D = TypeVar("D")
 NOTHING: Final[frozenset[Any]] = frozenset()
-_lock = Lock()  # guards the making of a node's tables: never held while anything else runs
 current: ContextVar[TaskNode | None] = ContextVar("trivium_node", default=None)
 """The node whose code runs here, or None outside any run."""
 current_node: Final = current.get
@@ -153,7 +152,7 @@ class TaskNode:
             )
         self._parent = parent
         if parent._children is None:
-            with _lock:  # once, even where two threads start the first child
+            with lock:  # once, even where two threads start the first child
                 if parent._children is None:
                     parent._ordinals, parent._children = {}, {}
         counter = parent._ordinals.get(self._name)
@@ -308,7 +307,7 @@ class TaskNode:
             if parent._children:
                 parent._children.pop(self, None)  # a finished subtree frees its memory
             if self._spent is not None:
-                with _lock:  # children may end in threads of their own
+                with lock:  # children may end in threads of their own
                     parent._spent = self._spent if parent._spent is None else parent._spent + self._spent
         if started and self._scope.listeners:
             emit(self, EndedEvent, error)
@@ -367,7 +366,7 @@ class WokenBy:
     def __enter__(self) -> None:
         node = self._node
         if node._wakers is None:
-            with _lock:
+            with lock:
                 node._wakers = [] if node._wakers is None else node._wakers
         node._wakers.append(self._waker)
         if node._stopping is not None:
@@ -475,7 +474,7 @@ def note_sources(node: TaskNode, sources: frozenset[Any]) -> None:
     """Note what was read, in the node and at once in all above: its words may be handed on before it ends."""
     above: TaskNode | None = node
     while above is not None and not sources <= above._sources:
-        with _lock:  # children may run in threads of their own
+        with lock:  # children may run in threads of their own
             above._sources |= sources
         above = above._parent
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import os
 import queue
+import sys
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeAlias, TypeVar, cast
+
+from trivium.exceptions import NoEventLoopError
 
 T = TypeVar("T")
 get_running_loop = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop, no error
@@ -26,7 +29,11 @@ signals and the wait itself is not seen before it ends (CPython 3.11: one of som
 
 running_loop: Callable[[], asyncio.AbstractEventLoop | None] = get_running_loop
 """Return the event loop that runs on this thread, or None."""
-_lock = threading.Lock()
+lock = threading.Lock()
+"""For the additions of the runtime: never held while anything else runs, and free in a forked child."""
+_starting = threading.Lock()
+epoch = [0]
+"""How many forks lie between the first process and this one: what was locked before is held by no thread of it."""
 _idle: deque[queue.SimpleQueue[Callable[[], object]]] = deque()
 _loops: list[asyncio.AbstractEventLoop] = []
 
@@ -73,7 +80,13 @@ def value_or_raise(outcome: Outcome[T]) -> T:
 
 
 def wait_slices(seconds: float | None) -> Iterator[float]:
-    """Yield the pieces of a wait of that many seconds, so that Ctrl-C ends it; None: without end."""
+    """Yield the pieces of a wait of that many seconds, so that Ctrl-C ends it; None: without end.
+
+    Raises:
+        GeneratorExit: the interpreter ends, as where it closes the generators that are left.
+    """
+    if sys.is_finalizing():  # the thread that is waited for runs no more
+        raise GeneratorExit
     while seconds is None or seconds > POLL_SECONDS:
         yield POLL_SECONDS
         seconds = seconds and seconds - POLL_SECONDS
@@ -98,11 +111,10 @@ def submit(work: Callable[[], object]) -> None:
     The pool has no cap: workers nest (a call in a worker may need another), so a cap would deadlock.
     Limits belong to the run.
     """
-    inbox: queue.SimpleQueue[Callable[[], object]]
     try:
         inbox = _idle.pop()
     except IndexError:
-        inbox = queue.SimpleQueue()
+        inbox = queue.SimpleQueue[Callable[[], object]]()
         threading.Thread(target=_worker, args=(inbox,), name="trivium-worker", daemon=True).start()
     inbox.put(work)
 
@@ -127,7 +139,7 @@ def background_loop(level: int) -> asyncio.AbstractEventLoop:
 
     Code on loop k waits for loop k + 1 only, so there is no cycle and no deadlock.
     """
-    with _lock:
+    with _starting:
         while len(_loops) <= level:
             _loops.append(start_loop(len(_loops)))
         return _loops[level]
@@ -135,34 +147,32 @@ def background_loop(level: int) -> asyncio.AbstractEventLoop:
 
 def start_loop(level: int) -> asyncio.AbstractEventLoop:
     """Start a loop in a thread of its own, which lives as long as the process."""
+    if threading.Lock.__module__ != "_thread":
+        raise NoEventLoopError("gevent makes all threads one, with one event loop: use real ones (gunicorn -k gthread)")
     loop = Context().run(asyncio.new_event_loop)  # it keeps the context it is made in: not that of the first run
-    ready = threading.Event()
 
     def main() -> None:
         asyncio.set_event_loop(loop)
-        loop.call_soon(ready.set)
         while True:  # a task that raises SystemExit ends `run_forever`; the code that awaits the task gets it
             with suppress(SystemExit, KeyboardInterrupt):
                 loop.run_forever()
 
     threading.Thread(target=main, name=f"trivium-loop-{level}", daemon=True).start()
-    ready.wait()
     return loop
 
 
 def loop_level(loop: Any) -> int | None:
     """Return the level of a background loop; None for any other."""
-    for level, each in enumerate(_loops):
-        if each is loop:
-            return level
-    return None
+    return _loops.index(loop) if loop in _loops else None
 
 
 def forget_threads() -> None:
-    """Reset the pool in a forked child, which has none of the parent's threads."""
-    _lock._at_fork_reinit()  # type: ignore[attr-defined] - as the standard library does after a fork
+    """Forget threads, and what they hold, in a forked child, which has none of them."""
+    for each in (lock, _starting):
+        each._at_fork_reinit()  # type: ignore[attr-defined] - as the standard library does after a fork
     _idle.clear()
     _loops.clear()
+    epoch[0] += 1
 
 
 if hasattr(os, "register_at_fork"):

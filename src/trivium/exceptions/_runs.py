@@ -77,7 +77,7 @@ class CommanderError(TriviumError):
 
 
 class NoEventLoopError(CommanderError, RuntimeError):
-    """Async code was run where no event loop of asyncio runs, as in a trio program."""
+    """Async code was run where no event loop of asyncio runs, as in a trio program, or can run, as under gevent."""
 
 
 class NotHandlerError(CommanderError, TypeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
@@ -98,7 +99,7 @@ class RateLimiter:
         self.rate = Rate(requests_per_minute, tokens_per_minute)
         self._place, self._name = store, name
         self._store = store_at(store, self.rate, name)
-        self._line, self._lock = deque[ThreadEvent](), Lock()
+        self._line, self._lock, self._pid = deque[ThreadEvent](), Lock(), os.getpid()
         self._changed = ThreadEvent()
 
     def __repr__(self) -> str:
@@ -127,6 +128,8 @@ class RateLimiter:
         """
         ticket = _Ticket(uuid4().hex, min(tokens, self.rate.tokens or tokens))
         place = ThreadEvent()
+        if self._pid != os.getpid():  # a new child has one thread: none of those that waited at the fork
+            self._line, self._lock, self._pid = deque[ThreadEvent](), Lock(), os.getpid()
         with self._lock:
             self._line.append(place)
             is_first = self._line[0] is place
