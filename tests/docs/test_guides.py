@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from ._examples import started
 from ._names_at import exists
 from ._runner import ROOT
 from ._server import Answer, Question, ScriptedServer
@@ -113,31 +114,35 @@ OURS = ("trivium.llms", "OpenAIModel", "base_url")
 
 
 def printed(
-    python: Path | str, programs: list[Path], guide: Guide, at: tuple[str, str, str], path: str = "", typed: str = ""
+    python: Path | str, programs: list[Path], guide: Guide, at: tuple[str, str, str], typed: str = ""
 ) -> list[str]:
     """What programs print one after the other, where their model is the guide's; they may leave files in a folder."""
-    with ScriptedServer(guide.model) as server, TemporaryDirectory() as folder:
-        environment = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "PYTHONPATH": path}
+    with ScriptedServer(guide.model) as server, TemporaryDirectory() as name:
+        environment = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "PYTHONPATH": ""}
         if cache := next(Path(python).parents[1].glob(VOCABULARY), None):
             environment["TIKTOKEN_CACHE_DIR"] = str(cache)  # langroid fetches it when it is imported
         url = f"{server.url}/chat/completions" if at[0] == "lagent.llms" else server.url
-        command = [python, "-c", AT_THE_SERVER, *at, url, *programs]
-        ended = subprocess.run(
-            command, cwd=folder, env=environment, input=typed, capture_output=True, text=True, timeout=60
-        )
-    assert ended.returncode == 0, ended.stderr
-    return [line for line in ended.stdout.splitlines() if line.strip()]
-
-
-def ours() -> str:
-    return os.environ.get("PYTHONPATH") or str(ROOT / "src")
+        folder, arguments = Path(name), [*at, url, *map(str, programs)]
+        script = folder / "at_the_server.py"
+        script.write_text(AT_THE_SERVER)
+        if python == sys.executable:
+            process = started(folder, script, *arguments, environment=environment)
+            (shown, errors), status = process.communicate(timeout=60), process.returncode
+        else:
+            command = [python, script, *arguments]
+            ended = subprocess.run(
+                command, cwd=folder, env=environment, input=typed, capture_output=True, text=True, timeout=60
+            )
+            shown, errors, status = ended.stdout, ended.stderr, ended.returncode
+    assert status == 0, shown + errors
+    return [line for line in shown.splitlines() if line.strip()]
 
 
 @pytest.mark.parametrize("guide", TABLE, ids=lambda guide: guide.peer)
 def test_the_program_with_trivium(guide: Guide):
     program = GUIDES / f"{guide.peer}_after.py"
     at = OURS if "OpenAIModel" in program.read_text(encoding="utf-8") else ("", "", "")
-    assert printed(sys.executable, [program], guide, at, ours())[-len(guide.prints) :] == guide.prints
+    assert printed(sys.executable, [program], guide, at)[-len(guide.prints) :] == guide.prints
 
 
 @pytest.mark.parametrize("guide", TABLE, ids=lambda guide: guide.peer)
@@ -157,7 +162,7 @@ def test_the_peers_program_with_the_packages_name_changed(guide: Guide, tmp_path
     changed = tmp_path / "program.py"
     changed.write_text(re.sub(rf"\b{guide.peer}\b", "trivium", text), encoding="utf-8")
     at = ("trivium.llms", *guide.at[1:]) if guide.at[0] else guide.at
-    assert printed(sys.executable, [changed], guide, at, ours())[-len(guide.prints) :] == guide.prints
+    assert printed(sys.executable, [changed], guide, at)[-len(guide.prints) :] == guide.prints
 
 
 @pytest.mark.parametrize("guide", TABLE, ids=lambda guide: guide.peer)
