@@ -260,7 +260,7 @@ def test_who_asks_for_a_run_while_it_is_taken_up_follows_it(journal: str, monkey
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_tables_of_an_earlier_version_get_the_columns_that_they_lack_and_its_runs_go_on(
+def test_of_an_earlier_version_runs_are_forgotten_go_on_and_get_the_columns_that_they_lack(
     kind: str, journal: str, tmp_path: Path
 ):
     place = journal if kind == "postgresql" else str(tmp_path / "runs.db")
@@ -269,15 +269,19 @@ def test_tables_of_an_earlier_version_get_the_columns_that_they_lack_and_its_run
     """
     body = '{"messages": "buy", "of_client": false, "asks": true, "is_conversation": false}'
     row = f"""INSERT INTO trivium_served VALUES ('run_old', '', 'shop', 's', 'cancelled', 1, 2, 15, 0, '', '{{}}'),
-        ('run_left', '', 'shop', 't', 'queued', 2, 0, 0, 0, '', '{body}')"""
+        ('run_left', '', 'shop', 't', 'queued', 2, 0, 0, 0, '', '{body}'),
+        ('run_gone', '', 'shop', 'u', 'queued', 3, 0, 0, 0, '', '{body}')"""
+    sent = "CREATE TABLE trivium_sent (run TEXT, seq INTEGER, body TEXT, PRIMARY KEY (run, seq))"
     if kind == "postgresql":
         with psycopg.connect(journal, autocommit=True) as database:
-            database.execute(old.encode())
-            database.execute(row.encode())
+            for each in (old, row, sent):
+                database.execute(each.encode())
     else:
         with closing(sqlite3.connect(place)) as file, file:
-            file.execute(old)
-            file.execute(row)
+            for each in (old, row, sent):
+                file.execute(each)
+    with Journal(place) as opened:
+        opened.forget("run_gone")
     with serving(journal=place) as client:
         assert outcome(client, start(client, "hi")) == "You said 1."
         assert [each["id"] for each in client.get("/runs").json()["runs"]][1:] == ["run_left", "run_old"]

@@ -17,7 +17,7 @@ from trivium.journal._owners import Caller, Leases, Owner, own_process
 from trivium.journal._postgres_connections import PostgresConnections, is_lost
 from trivium.journal._postgres_leases import Lease, PostgresLeases
 from trivium.journal._seals import Seal
-from trivium.journal._served import ADVISORY_LOCKS, AT_WORK, FORGET_SERVED, IS_CLAIMED, IS_SERVED, LAST_SERVED
+from trivium.journal._served import ADVISORY_LOCKS, AT_WORK, IS_CLAIMED, IS_SERVED, SERVED_TABLES, forget_served
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -310,8 +310,9 @@ class PostgresRunStore:
         """Delete runs and their records, and the parts that no other run refers to; see `Store.forget`."""
         given = (sorted({*run_ids}),)  # in one order, whoever locks them
         with self.connections.use(run_ids[0] if len(run_ids) == 1 else "") as connection, connection.transaction():
-            found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (LAST_SERVED,)).fetchone()
-            lock_served, *forget_served = FORGET_SERVED if found == (True,) else ("",)
+            found = "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"
+            tables = [name for (name,) in connection.execute(found, ([*SERVED_TABLES],))]
+            lock_served, *of_server = forget_served(tables) or ("",)
             is_served = set[str]()
             for each in given[0] if lock_served else ():
                 _execute(connection, lock_served, each)
@@ -327,7 +328,7 @@ class PostgresRunStore:
                 connection.execute(_SWEEP)
             connection.execute("DELETE FROM trivium_entry WHERE run = ANY(%s)", given)
             connection.execute("DELETE FROM trivium_run WHERE id = ANY(%s)", given)
-            for query, each in product(forget_served, given[0]):
+            for query, each in product(of_server, given[0]):
                 _execute(connection, query, each)
         return {*there} | is_served
 

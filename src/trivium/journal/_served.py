@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-LAST_SERVED: Final = "trivium_spent"
-"""The table of a server that is made last: where it is, all are."""
+SERVED_TABLES: Final = ("trivium_served", "trivium_sent", "trivium_label", "trivium_spent")
+"""The tables of a server; one of an earlier version has made the first two alone."""
 IS_SERVED: Final = "SELECT state FROM trivium_served WHERE id = ?"
 AT_WORK: Final = f"{IS_SERVED} AND state IN ('queued', 'running')"
 """The state of a run that a server is at work on, or was when it died."""
@@ -27,6 +28,12 @@ FORGET_SERVED: Final = (
     "DELETE FROM trivium_served WHERE id = ?",
 )
 """Statements that delete what was asked and sent of a run, each with its id; what it has spent still counts."""
+
+
+def forget_served(tables: Collection[str]) -> list[str]:
+    """Return the statements of `FORGET_SERVED` that need no table but these."""
+    missing = [each for each in SERVED_TABLES if each not in tables]
+    return [each for each in FORGET_SERVED if not any(name in each for name in missing)]
 
 
 def server_lock(path: Path) -> Connection | None:

@@ -26,7 +26,7 @@ from trivium.journal._outline import Head
 from trivium.journal._owners import Caller, Leases, Owner, own_process
 from trivium.journal._records import NewRecords
 from trivium.journal._seals import Seal
-from trivium.journal._served import AT_WORK, FORGET_SERVED, IS_SERVED, LAST_SERVED, has_server
+from trivium.journal._served import AT_WORK, IS_SERVED, forget_served, has_server
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -320,15 +320,15 @@ class SQLiteRunStore:
         """Delete runs and their records, and the parts that no other run refers to; see `Store.forget`."""
         rows, about = [(each,) for each in run_ids], run_ids[0] if len(run_ids) == 1 else ""
         with self._writing(about) as database:
-            is_served = database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (LAST_SERVED,)).fetchone()
+            of_server = forget_served([name for (name,) in database.execute("SELECT name FROM sqlite_master")])
             for each in run_ids:
-                self._check_over(database, each, is_served is not None)
-            known = [_IS_THERE, *([IS_SERVED] if is_served else ())]
+                self._check_over(database, each, bool(of_server))
+            known = [_IS_THERE, *([IS_SERVED] if of_server else ())]
             there = {each[0] for each in rows if any(database.execute(query, each).fetchone() for query in known)}
             database.execute("PRAGMA secure_delete = ON")
             if database.executemany("DELETE FROM head WHERE run = ?", rows).rowcount > 0:
                 database.execute(_SWEEP)
-            for each in (*_FORGET, *(FORGET_SERVED if is_served else ())):
+            for each in (*_FORGET, *of_server):
                 database.executemany(each, rows)
         with _typed_errors(self.path, about):
             for each in run_ids:
