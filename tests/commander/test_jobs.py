@@ -399,7 +399,7 @@ def test_a_handler_that_nobody_listens_to_takes_few_calls():
             sys.setprofile(None)
         return sum("/trivium/commander/" in each for each in files)
 
-    assert calls(20) - calls(10) <= 19 * 10  # 18 are from its call to its end
+    assert calls(20) - calls(10) <= 19 * 10  # 19 are from its call to its end
 
 
 @pytest.mark.parametrize("name", ["id", "commander"])

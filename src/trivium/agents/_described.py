@@ -56,9 +56,9 @@ def calls_in_own_text(agent: Agent[Any], text: str) -> tuple[ToolCall, ...]:
     if is_plain and agent.overridden.isdisjoint(READERS):  # most answers
         return ()
     everywhere = agent.config is not None and agent.config.search_for_tools_everywhere
-    is_written = (is_own := overrides(agent, *READERS)) or writes_calls_as_text(agent)
-    calls = read_calls(agent, text, everywhere=everywhere) if everywhere or is_written else ()
-    if is_written and not (calls or is_plain or agent.answer_format or is_own):
+    reads = everywhere or overrides(agent, *READERS) or writes_calls_as_text(agent)
+    calls = read_calls(agent, text, everywhere=everywhere) if reads else ()
+    if not (calls or is_plain or agent.answer_format or overrides(agent, *READERS)) and writes_calls_as_text(agent):
         calls = faulty_call(text, agent.toolbox.usable_classes, may_be_bare=_may_try_again(agent))
     is_told = agent.toolbox.usable or agent.executor.tools or all(class_of(agent, call.name) for call in calls)
     return calls if is_told else ()

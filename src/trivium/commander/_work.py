@@ -215,8 +215,7 @@ class WorkNode(TaskNode):
             change_scope(self, listeners=self._heard)
         self._join(parent)
         self._commander = commander
-        if self._scope.listeners:
-            emit(self, QueuedEvent, None)
+        emit(self, QueuedEvent, None)
         if holds:
             parent._open += 1
 

@@ -47,8 +47,8 @@ def checked(function: Function) -> Function:
         ...
         trivium.exceptions.ArgumentTypeError: greet takes a whole number as times, not NoneType
     """
-    by_place = [each.name for each in inspect.signature(function).parameters.values() if each.kind is _NAMED[0]]
-    places = cache(lambda: [(at, kinds) for at, name in enumerate(by_place) if (kinds := _allowed(function).get(name))])
+    names = [each.name for each in inspect.signature(function).parameters.values() if each.kind is _NAMED[0]]
+    places = cache(lambda: [(at, kinds) for at, name in enumerate(names) if (kinds := _allowed(function).get(name))])
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -56,8 +56,7 @@ def checked(function: Function) -> Function:
         for at, kinds in places():  # most calls have values of these very classes
             is_sure = is_sure and (at >= number or args[at].__class__ in kinds)
         if not is_sure:
-            given = chain(zip(by_place, args, strict=False), kwargs.items())
-            check_arguments(function, args[0] if args else None, given)
+            check_arguments(function, args[0] if args else None, chain(zip(names, args, strict=False), kwargs.items()))
         return function(*args, **kwargs)
 
     return cast("Function", call)

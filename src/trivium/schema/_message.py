@@ -440,11 +440,13 @@ def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Messag
         extra["metadata"] = extra["metadata"].for_copy()
     if memo is not None and not ATOMS.issuperset(map(type, (*fields.values(), *extra.values()))):
         for values in (fields, extra):
-            for name, value in values.items():
-                if value.__class__ not in ATOMS:
-                    values[name] = copied(value, memo)
+            for name, each in values.items():
+                if each.__class__ not in ATOMS and not (each.__class__ is tuple and ATOMS.issuperset(map(type, each))):
+                    values[name] = copied(each, memo)
     if links := message.__pydantic_private__:
-        links = {name: value for name, value in links.items() if name not in OF_ITSELF}
+        links = links.copy()
+        for name in OF_ITSELF & links.keys():
+            del links[name]
     _set_fields(new, fields)
     _set_given(new, message.__pydantic_fields_set__.copy())
     _set_extras(new, extra)
