@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sqlite3
@@ -12,6 +13,7 @@ import stat
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +24,7 @@ from hypothesis import strategies as st
 
 from tasks._redis import Relay, redis_server
 from trivium.caches import Cache, RedisCache, SQLiteCache
+from trivium.caches.lowlevel import Flights
 from trivium.exceptions import CacheError, ConfigurationError
 
 SECRET = "hunter2"
@@ -269,3 +272,14 @@ def test_a_redis_server_that_is_gone_is_reported_without_its_password(tmp_path: 
     with pytest.raises(ConfigurationError, match="redis://HOST"):
         RedisCache(f"http://someone:{SECRET}@host")
     cache.close()
+
+
+def test_a_child_does_the_work_that_its_parent_did_at_the_fork():
+    flights = Flights()
+    assert flights.enter("key") is None
+    child = multiprocessing.get_context("fork").Process(target=lambda: sys.exit(flights.enter("key") is not None))
+    with warnings.catch_warnings():  # Python 3.12 warns of every fork where there are threads
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child.start()
+    child.join()
+    assert child.exitcode == 0

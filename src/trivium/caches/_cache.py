@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from hashlib import sha256
 from threading import Lock
 from typing import Any, Protocol, runtime_checkable
@@ -43,11 +44,11 @@ def hash_json(*parts: object) -> str:
 
 
 class Flights:
-    """Work in progress by key: the first caller does it, the others wait for its event."""
+    """Work in progress by key: the first caller does it, the others of its process wait for its event."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._events: dict[str, ThreadEvent] = {}
+        self._events: dict[tuple[int, str], ThreadEvent] = {}
 
     def __reduce__(self) -> tuple[type[Flights], tuple[()]]:  # a copy does its own work
         return Flights, ()
@@ -55,13 +56,13 @@ class Flights:
     def enter(self, key: str) -> ThreadEvent | None:
         """Return None for the caller that does the work and must call `leave`; otherwise the event to wait for."""
         with self._lock:
-            event = self._events.get(key)
+            event = self._events.get(place := (os.getpid(), key))  # a forked child has none of its parent's threads
             if event is None:
-                self._events[key] = ThreadEvent()
+                self._events[place] = ThreadEvent()
             return event
 
     def leave(self, key: str) -> None:
         """End the work, successful or not: the others continue."""
         with self._lock:
-            event = self._events.pop(key)
+            event = self._events.pop((os.getpid(), key))
         event.set()
