@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 import pytest
 from pydantic import ValidationError
 
-from trivium import Agent, ChatAgent, ChatAgentConfig, Limits, Task, TaskConfig, run_batch_tasks
+from trivium import Agent, ChatAgent, ChatAgentConfig, Limits, MockLM, Task, TaskConfig, run_batch_tasks
 from trivium.agents import Sequential
 from trivium.commander import for_each
 from trivium.exceptions import ArgumentTypeError, TriviumError
@@ -217,6 +217,7 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: ChatAgentConfig(zzzz=9), r"the nearest of the \d+ that there are: (\w+, ){4}\w+\.$"),  # type: ignore[call-arg]
     (lambda: ChatAgentConfig(addressing_prefix="@"), r"takes no addressing_prefix: the nearest of"),  # type: ignore[call-arg]
     (lambda: ChatAgentConfig(nmae="a"), "takes no nmae: did you mean name?"),  # type: ignore[call-arg]
+    (lambda: MockLM(3), "MockLM takes LLMConfig or None as config, not int"),  # type: ignore[arg-type]
     (lambda: ChatAgent(model(), 3), "text or None as task, not int"),  # type: ignore[arg-type]
     (lambda: task(max_stalled_steps=0), "max_stalled_steps is a number above 0, not 0"),
     (lambda: task(done_if_response=["LLMM"]).run("x"), "no responder of the task is called LLMM: did you mean LLM?"),

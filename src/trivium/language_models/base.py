@@ -28,7 +28,7 @@ from trivium.schema import (
     StreamEventType,
     Usage,
 )
-from trivium.schema.lowlevel import OlderNames, keywords_of
+from trivium.schema.lowlevel import OlderNames, checked, keywords_of
 from trivium.settings import settings
 
 __all__ = [
@@ -180,6 +180,7 @@ class LanguageModel(ChatModel):
             cls._below = cls._below or cls.stream
             cls.stream = stream_by_chat  # type: ignore[method-assign]  # pyright: ignore[reportAttributeAccessIssue]
 
+    @checked
     def __init__(self, config: LLMConfig | None = None) -> None:
         self.config = LLMConfig() if config is None else config.model_copy()
         self.chat_model_orig = self.name = self.config.chat_model
