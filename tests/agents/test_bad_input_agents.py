@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import partial
@@ -400,21 +399,6 @@ def test_only_the_outermost_class_of_an_argument_is_checked(hint: Any, good: lis
         assert raised.value.argument == "value"
         with pytest.raises(ArgumentTypeError, match="as value, not"):
             held(value)
-
-
-def test_values_of_the_very_classes_are_checked_without_another_call():
-    @checked
-    def greet(name: str, times: int = 1) -> str:
-        return name * times
-
-    greet("Ada")  # the annotations are read
-    calls: list[str] = []
-    sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
-    try:
-        greet("Ada", 2)
-    finally:
-        sys.setprofile(None)
-    assert calls == ["call", "greet"]
 
 
 # ---- what cannot be, and what is said twice
