@@ -20,7 +20,7 @@ import trio
 
 from trivium import Agent, Message
 from trivium.commander import current
-from trivium.commander._workers import lock, start_loop
+from trivium.commander._workers import background_loop, lock, start_loop
 from trivium.exceptions import NoEventLoopError
 
 from ._helpers import (
@@ -167,8 +167,11 @@ def test_a_child_does_not_wait_for_what_a_thread_of_its_parent_held():
 
 def test_under_gevent_a_call_that_needs_an_event_loop_is_refused(monkeypatch: pytest.MonkeyPatch):
     """Its threads are greenlets of one thread, in which a second loop cannot run: the call waited for ever."""
-    lock = type("LockType", (), {"__module__": "gevent.thread"})
-    monkeypatch.setattr("trivium.commander._workers.threading", SimpleNamespace(Lock=lock))
+    replaced = type("replaced", (), {"__module__": "gevent.thread"})
+    with monkeypatch.context() as patched:
+        patched.setattr(threading, "Lock", replaced)  # as profilers do
+        assert background_loop(0) is not None
+    monkeypatch.setattr("trivium.commander._workers.threading", SimpleNamespace(get_ident=replaced))
     with pytest.raises(NoEventLoopError, match="gunicorn -k gthread"):
         start_loop(0)
 
