@@ -165,10 +165,17 @@ def test_a_child_does_not_wait_for_what_a_thread_of_its_parent_held():
     child.join(GUARD)
 
 
+def test_a_profiler_that_replaces_locks_is_not_taken_for_gevent(monkeypatch: pytest.MonkeyPatch):
+    """As Datadog's does; the locks that it makes are those of Python."""
+    real = threading.Lock
+    monkeypatch.setattr(threading, "Lock", lambda: real())
+    assert asyncio.run_coroutine_threadsafe(asyncio.sleep(0, "it runs"), start_loop(0)).result(GUARD) == "it runs"
+
+
 def test_under_gevent_a_call_that_needs_an_event_loop_is_refused(monkeypatch: pytest.MonkeyPatch):
     """Its threads are greenlets of one thread, in which a second loop cannot run: the call waited for ever."""
-    lock = type("LockType", (), {"__module__": "gevent.thread"})
-    monkeypatch.setattr("trivium.commander._workers.threading", SimpleNamespace(Lock=lock))
+    replaced = type("replaced", (), {"__module__": "gevent.thread"})
+    monkeypatch.setattr("trivium.commander._workers.threading", SimpleNamespace(get_ident=replaced))
     with pytest.raises(NoEventLoopError, match="gunicorn -k gthread"):
         start_loop(0)
 

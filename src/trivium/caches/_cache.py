@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from hashlib import sha256
-from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
 from trivium.commander import ThreadEvent
@@ -47,7 +46,6 @@ class Flights:
     """Work in progress by key: the first caller does it, the others of its process wait for its event."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
         self._events: dict[tuple[int, str], ThreadEvent] = {}
 
     def __reduce__(self) -> tuple[type[Flights], tuple[()]]:  # a copy does its own work
@@ -55,14 +53,10 @@ class Flights:
 
     def enter(self, key: str) -> ThreadEvent | None:
         """Return None for the caller that does the work and must call `leave`; otherwise the event to wait for."""
-        with self._lock:
-            event = self._events.get(place := (os.getpid(), key))  # a forked child has none of its parent's threads
-            if event is None:
-                self._events[place] = ThreadEvent()
-            return event
+        own = ThreadEvent()  # a forked child has none of its parent's threads
+        event = self._events.setdefault((os.getpid(), key), own)  # atomic
+        return None if event is own else event
 
     def leave(self, key: str) -> None:
         """End the work, successful or not: the others continue."""
-        with self._lock:
-            event = self._events.pop((os.getpid(), key))
-        event.set()
+        self._events.pop((os.getpid(), key)).set()

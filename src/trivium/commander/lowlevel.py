@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivium.commander._calls import CallNode, SessionLocks, is_within, step
+from trivium.commander._calls import CallNode, SessionLocks, is_within, lock, step
 from trivium.commander._drivers import (
     ThreadEvent,
     drive,
@@ -75,7 +75,7 @@ __all__ = [
     "TaskNode", "ThreadEvent", "await_reply", "background_loop", "capture", "change_scope", "check_option",
     "check_options", "checkpoint", "claim_key", "current", "current_node", "drive", "driver_neutral", "emit",
     "error_of_stop", "forget_name", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon", "is_async",
-    "is_blocking", "is_cancelled", "is_in_trio", "is_within", "iterate", "key_of", "lender", "node_name",
+    "is_blocking", "is_cancelled", "is_in_trio", "is_within", "iterate", "key_of", "lender", "lock", "node_name",
     "note_sources", "open_reply", "overridable", "pair_forms", "parent_of", "place_of_caller", "pull", "run_from_trio",
     "run_in_worker", "run_on_loop", "running_loop", "scope_of", "session_of", "settle", "shield", "sources_above",
     "sources_of", "step", "stopped_by", "submit", "sync_function", "sync_method", "time_left", "value_or_raise", "wait",

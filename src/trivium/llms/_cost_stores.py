@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from trivium.commander.lowlevel import lock
 from trivium.exceptions import ConfigurationError
 from trivium.llms._rate_stores import PostgresRateStore, Rate, RedisRateStore, SQLiteRateStore
 
@@ -50,14 +50,14 @@ class MemoryCostStore:
     is_shared = False
 
     def __init__(self) -> None:
-        self._periods, self._lock = defaultdict[str, float](float), Lock()
+        self._periods = defaultdict[str, float](float)
 
     def __repr__(self) -> str:
         return "None"
 
     def add(self, period: str, usd: float, most: float | None = None) -> float | None:
         """See `CostStore`."""
-        with self._lock:
+        with lock:
             total = self._periods[period] + usd
             if most is not None and total > most + _ROUNDING:
                 return None

@@ -8,12 +8,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Final, Literal, NamedTuple
 from uuid import uuid4
 
 from trivium.commander import Event, ThreadEvent, current, invoke, wait
-from trivium.commander.lowlevel import emit
+from trivium.commander.lowlevel import emit, lock
 from trivium.events import JSONObject
 from trivium.exceptions import ConfigurationError, RateLimitStoreError
 from trivium.llms._prices import expected_usage
@@ -99,8 +98,7 @@ class RateLimiter:
         self.rate = Rate(requests_per_minute, tokens_per_minute)
         self._place, self._name = store, name
         self._store = store_at(store, self.rate, name)
-        self._line, self._lock, self._pid = deque[ThreadEvent](), Lock(), os.getpid()
-        self._changed = ThreadEvent()
+        self._lines, self._changed = dict[int, deque[ThreadEvent]](), ThreadEvent()
 
     def __repr__(self) -> str:
         return f"RateLimiter({self.rate.requests}, {self.rate.tokens}, store={self._store!r})"
@@ -128,11 +126,10 @@ class RateLimiter:
         """
         ticket = _Ticket(uuid4().hex, min(tokens, self.rate.tokens or tokens))
         place = ThreadEvent()
-        if self._pid != os.getpid():  # a new child has one thread: none of those that waited at the fork
-            self._line, self._lock, self._pid = deque[ThreadEvent](), Lock(), os.getpid()
-        with self._lock:
-            self._line.append(place)
-            is_first = self._line[0] is place
+        with lock:
+            line = self._lines.setdefault(os.getpid(), deque())  # a forked child has none of those that waited
+            line.append(place)
+            is_first = line[0] is place
         try:
             if not is_first:
                 await wait(event=place)
@@ -147,12 +144,12 @@ class RateLimiter:
                 has_waited = True
                 await wait(min(seconds, LONGEST_POLL) if self._store.is_shared else seconds, changed)
         finally:
-            self._leave(place)
+            self._leave(line, place)
 
-    def _leave(self, place: ThreadEvent) -> None:
-        with self._lock:
-            self._line.remove(place)
-            following = self._line[0] if self._line else None
+    def _leave(self, line: deque[ThreadEvent], place: ThreadEvent) -> None:
+        with lock:
+            line.remove(place)
+            following = line[0] if line else None
         if following is not None:
             following.set()
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Ty
 from weakref import finalize
 
 from trivium.caches.lowlevel import redis_client
+from trivium.commander.lowlevel import lock
 from trivium.exceptions import RateLimitStoreError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class MemoryRateStore:
     is_shared = False
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._clock, self._lock = rate, clock, Lock()
+        self._rate, self._clock = rate, clock
         self._minute = deque[list[Any]]()  # [when, tokens, ticket], oldest first
         self._by_ticket: dict[str, list[Any]] = {}
         self._used = 0
@@ -95,7 +96,7 @@ class MemoryRateStore:
 
     def take(self, ticket: str, tokens: int) -> float:
         """See `RateStore`; the cost grows with the counted requests only if this one has to wait."""
-        with self._lock:
+        with lock:
             now = self._clock()
             while self._minute and self._minute[0][0] + WINDOW <= now:
                 _, freed, old = self._minute.popleft()
@@ -111,7 +112,7 @@ class MemoryRateStore:
 
     def settle(self, ticket: str, tokens: int) -> float:
         """See `RateStore`."""
-        with self._lock:
+        with lock:
             entry = self._by_ticket.get(ticket)
             if entry is not None:
                 self._used += tokens - entry[1]

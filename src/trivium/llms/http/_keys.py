@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from trivium.commander.lowlevel import lock
 from trivium.exceptions import ConfigurationError
-from trivium.llms._locks import OwnLock
 
 
 class Keys:
@@ -21,7 +21,7 @@ class Keys:
             raise ConfigurationError("an API key is a text; several are a list of texts")
         self.all = self._keys = tuple(dict.fromkeys(key.strip() for key in keys if key))
         self._default = default
-        self._turn, self._lock = 0, OwnLock()
+        self._turn = 0
 
     def next_key(self) -> str:
         """Return the next key.
@@ -29,7 +29,7 @@ class Keys:
         Raises:
             ConfigurationError: the key has invalid characters.
         """
-        with self._lock:
+        with lock:
             keys, turn = self._keys, self._turn
             self._turn += 1
         key = keys[turn % len(keys)] if keys else self._default().strip()
@@ -39,7 +39,7 @@ class Keys:
 
     def refuse(self, key: str) -> bool:
         """Drop a refused key, and tell whether there is another."""
-        with self._lock:
+        with lock:
             others = tuple(each for each in self._keys if each != key)
             self._keys = others or self._keys
         return bool(others)

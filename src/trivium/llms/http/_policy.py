@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Final, Literal, NamedTuple
 
 from trivium.commander import Event, current
-from trivium.commander.lowlevel import emit, time_left
+from trivium.commander.lowlevel import emit, lock, time_left
 from trivium.events import JSONObject, exception_line, on_one_line
 from trivium.exceptions import (
     ConfigurationError,
@@ -21,7 +21,6 @@ from trivium.exceptions import (
     ProviderQuotaError,
     ProviderStatusError,
 )
-from trivium.llms._locks import OwnLock
 from trivium.schema.lowlevel import positive
 
 STATUSES: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
@@ -139,19 +138,19 @@ class RetryBudget:
     """
 
     def __init__(self, share: float | None) -> None:
-        self._share, self._left, self._lock = share, FLOOR, OwnLock()
+        self._share, self._left = share, FLOOR
 
     def put(self) -> None:
         """A request is made for the first time."""
         if self._share:
-            with self._lock:
+            with lock:
                 self._left = min(self._left + self._share, CAPACITY)
 
     def acquire(self) -> bool:
         """Take a retry out, if there is one."""
         if self._share is None:
             return True
-        with self._lock:
+        with lock:
             if self._left < 1 - 1e-6:  # tenths do not add up to one
                 return False
             self._left -= 1
