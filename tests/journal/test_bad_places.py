@@ -10,8 +10,9 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -239,6 +240,24 @@ def test_who_may_only_read_sees_what_others_write(tmp_path: Path):
             assert reader.info(run_id).status == "done"
         with pytest.raises(JournalError, match="readonly"), reader.run("c"):
             pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may act for two users")
+def test_who_may_read_a_journal_leaves_nothing_that_locks_its_owner_out() -> None:
+    with TemporaryDirectory() as name:  # that of pytest is for its owner alone
+        path = Path(name, "runs.db")
+        with Journal(path) as writer, writer.run("a"):
+            step("note", int)
+        path.chmod(0o644)
+        Path(name).chmod(0o777)
+        child = os.fork()
+        if not child:
+            with suppress(BaseException):
+                os.setuid(65534)
+                os._exit(Journal(path).info("a").status != "done")
+            os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+        assert os.listdir(name) == ["runs.db"]
 
 
 def _killed_after_paying(path: Path, paid: list[int]) -> None:

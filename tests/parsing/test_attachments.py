@@ -31,7 +31,6 @@ from trivium.parsing import (
 from trivium.parsing.chunks import chunk
 from trivium.schema import Document
 
-pytestmark = pytest.mark.usefixtures("forked_processes")
 INVOICE = pdf([["Invoice 4711", "of Ada Byron"], ["The total is 99.50 EUR"]])
 
 

@@ -74,19 +74,23 @@ class SQLiteConnections:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         if self.path.stat().st_size == 1:  # SQLite takes it for an empty file, and would write over it
             raise sqlite3.DatabaseError("file is not a database")
-        try:
-            return self._connected("rwc")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
-                raise
-            if not self._reads_at_least or (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
-                raise
-        try:
-            return self._connected("ro")
-        except sqlite3.OperationalError:
-            log = Path(f"{self.path}-wal")
-            if log.exists() and log.stat().st_size:  # it has what the file has not, and cannot be read
-                raise
+        log = Path(f"{self.path}-wal")
+        can_write = not self._reads_at_least or os.access(self.path, os.W_OK)
+        if (
+            can_write or log.exists()
+        ):  # a reader would leave a log of its own, to which the owner of the file cannot write
+            try:
+                return self._connected("rwc")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+                    raise
+                if not self._reads_at_least or (can_write and os.access(self.path.parent, os.W_OK)):
+                    raise
+            try:
+                return self._connected("ro")
+            except sqlite3.OperationalError:
+                if log.exists() and log.stat().st_size:  # it has what the file has not, and cannot be read
+                    raise
         self._is_fixed = True
         return self._connected("ro&immutable=1")  # without its log nobody writes to it now
 
