@@ -251,7 +251,6 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: Agent(model(), memory=[]), "a memory is made by a class or function, not list"),  # type: ignore[arg-type]
     (lambda: run_batch_tasks(cast("Any", Agent(model())), ["x"]), "run_batch_tasks takes Task as task, not Agent"),
     (lambda: run_batch_tasks(task(), cast("Any", 3)), "a batch takes a list of items, not int"),
-    (lambda: run_batch_tasks(task(), "one text"), "a batch takes a list of items, not str"),
     (lambda: Agent(model()).open("x").result, "the stream is not open: async with agent.open"),
     (lambda: asyncio.run(result_at_once()), "the call has not ended: read the stream to its end before its result"),
     (lambda: asyncio.run(for_each(["a"], nothing)), "no call runs here: for_each is for code within a run"),  # type: ignore[arg-type]

@@ -95,7 +95,7 @@ class Batch:
         """
         for name in self.options:
             check_name(name, sorted({*BatchKeywords.__annotations__, *_BY_ALL}), "a batch takes no")
-        if isinstance(self.items, str) or not isinstance(self.items, Iterable | AsyncIterable):  # type: ignore[unnecessary]
+        if not isinstance(self.items, Iterable | AsyncIterable):  # type: ignore[unnecessary] - users pass anything
             raise ArgumentTypeError(f"a batch takes a list of items, not {type(self.items).__name__}", "items")
         if self.batch_size is not None:
             positive(batch_size=self.batch_size)
