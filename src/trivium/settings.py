@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from trivium.schema import ConfigModel, NoEffect
-from trivium.schema.lowlevel import OlderNames
+from trivium.schema.lowlevel import OlderNames, checked
 
 __all__ = [
     "Settings",
@@ -98,6 +98,7 @@ settings = SettingsProxy()
 """The settings in force where it is read."""
 
 
+@checked
 def set_global(key_vals: Settings) -> None:
     """Have these settings from here on: in this context, and in what is started from it."""
     _current.set(key_vals.model_copy())

@@ -411,14 +411,22 @@ def test_a_parameter_may_be_called_otherwise_or_not_be_shown() -> None:
 
 def test_a_parameter_of_any_iterable_is_a_checked_list_that_can_be_read_again() -> None:
     def mean(
-        of: Iterable[int], more: Annotated[Iterable[int], "more numbers"] = (), names: Iterable[str] | None = None
+        of: Iterable[int],
+        more: Annotated[Iterable[int], "more numbers"] = (),
+        names: Iterable[str] | None = None,
+        rows: dict[str, list[Iterable[int]]] | None = None,
     ):
         """Return the mean."""
 
-    found = Tool.of(mean).validate('{"of": [1, "2"], "more": [3], "names": ["a"]}')
-    assert found == {"of": [1, 2], "more": [3], "names": ["a"]}
+    found = Tool.of(mean).validate('{"of": [1, "2"], "more": [3], "names": ["a"], "rows": {"a": [[1]]}}')
+    assert found == {"of": [1, 2], "more": [3], "names": ["a"], "rows": {"a": [[1]]}}
     assert Tool.of(mean).spec.parameters["properties"]["more"]["description"] == "more numbers"
-    for wrong in ('{"of": ["x"]}', '{"of": [], "more": ["x"]}', '{"of": [], "names": [1]}'):
+    for wrong in (
+        '{"of": ["x"]}',
+        '{"of": [], "more": ["x"]}',
+        '{"of": [], "names": [1]}',
+        '{"of": [], "rows": {"a": [["x"]]}}',
+    ):
         with pytest.raises(ToolArgumentsError, match="the arguments of mean do not fit"):
             Tool.of(mean).validate(wrong)
 

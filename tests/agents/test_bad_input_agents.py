@@ -54,7 +54,7 @@ from trivium.prompts.parsers import (
     ToolParser,
 )
 from trivium.schema import ToolStatusCode
-from trivium.schema.lowlevel import checked
+from trivium.schema.lowlevel import check_content, checked
 from trivium.testing import ScriptedModel, call_tool
 from trivium.utils import create_object, filter_suffix, get_logger, load_class_from_string
 from trivium.utils.context import Context
@@ -290,6 +290,14 @@ def not_awaited(call: Callable[[Any], object]) -> None:
     answer = Agent(model()).acall("x")
     with closing(answer):
         call(answer)
+
+
+def test_what_has_any_attribute_is_no_coroutine():
+    class Proxy:
+        def __getattr__(self, name: str) -> str:
+            return name
+
+    assert check_content(proxy := Proxy()) is proxy
 
 
 CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]

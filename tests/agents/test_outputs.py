@@ -251,9 +251,15 @@ def test_a_decimal_is_exact_as_the_model_writes_it(number: str):
 
 
 def test_any_iterable_is_a_checked_list():
-    assert Agent(ScriptedModel(['{"value": [1]}']), output_format=Iterable[int])("x").output == [1]
-    with pytest.raises(AnswerFormatError, match="Input should be a valid integer"):
-        _ = Agent(ScriptedModel(['{"value": ["a"]}']), output_format=Iterable[int])("x").output
+    for kind, value in (
+        (Iterable[int], "[1]"),
+        (Iterable[Iterable[int]], "[[1]]"),
+        (dict[str, Iterable[int]], '{"k": [1]}'),
+    ):
+        agent = Agent(ScriptedModel([value, value.replace("1", '"a"')]), output_format=kind, repairs=0)
+        assert agent("x").output == json.loads(value)
+        with pytest.raises(AnswerFormatError, match=r"and did not: the answer does not fit: .*a valid integer"):
+            agent("x")
 
 
 def test_numbers_of_no_type_are_those_of_json_and_can_be_saved():

@@ -421,7 +421,7 @@ def no_experiment() -> object:
 
 
 def no_module() -> object:
-    return evaluate(print, Dataset(FEW), "first", Journal("none.db"))  # type: ignore[arg-type]
+    return evaluate(Agent, Dataset(FEW), "first", Journal("none.db"))  # type: ignore[arg-type]
 
 
 def no_journal() -> object:
@@ -452,8 +452,8 @@ def no_repetition() -> object:
         ),
         (no_experiment, "an experiment has a name"),
         (no_repetition, "repeat"),
-        (no_module, "takes Module as module"),
-        (no_journal, "takes Journal as journal"),
+        (no_module, "takes an agent or another Module as module, not the class Agent"),
+        (no_journal, r"takes Journal\('runs.db'\) as journal"),
         (lambda: evaluate(Module(), FEW, "a", Journal("none.db")), "takes Dataset as dataset, not"),  # type: ignore[arg-type]
         (lambda: evaluate(Module(), Dataset(FEW), "a", Journal("a.db"), limits=3), "as limits, not int"),  # type: ignore[arg-type]
         (no_case, r"takes Case\(id, input, …\), not str"),

@@ -190,6 +190,8 @@ def test_a_page_holds_all_and_loads_nothing(journal: Journal, tmp_path: Path) ->
     assert "&lt;b&gt;one&lt;/b&gt;" in (tmp_path / "odd.html").read_text()
     with pytest.raises(OutputError):
         write_html(first, tmp_path / "no folder" / "report.html")
+    with pytest.raises(ArgumentTypeError, match="write_html takes text or PathLike as path, not NoneType"):
+        write_html(first, None)  # type: ignore[arg-type]
 
 
 def test_a_log_of_results_whose_runs_are_all_forgotten_says_so(journal: Journal, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -14,6 +14,7 @@ from journal._places import Place
 from trivium import Agent
 from trivium.actions import tool
 from trivium.exceptions import (
+    ArgumentTypeError,
     ConfigurationError,
     DecisionNotValidError,
     JournalDamagedError,
@@ -165,3 +166,12 @@ def test_a_journal_without_a_key_has_the_links_that_it_had(tmp_path: Path):
     first, *_ = journal.entries("a")
     assert first.linked("") == first
     assert json.loads(first.body) == ["one", {"$": "tuple", "v": []}, {}]
+
+
+def test_an_argument_of_the_wrong_class_is_named(tmp_path: Path):
+    for wrong, text in (
+        ({"key": 3}, "text or bytes as key, not int"),
+        ({"types": Path}, "a list as types, not the class"),
+    ):
+        with pytest.raises(ArgumentTypeError, match=f"Journal takes {text}"):
+            Journal(tmp_path / "runs.db", **cast("Any", wrong))

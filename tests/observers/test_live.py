@@ -19,7 +19,7 @@ from commander._helpers import add, calling, join_all
 from trivium import Agent, CommanderAsync, Job
 from trivium.commander import PASS_WORD, tasker
 from trivium.commander.lowlevel import CallNode
-from trivium.exceptions import MissingExtraError
+from trivium.exceptions import ArgumentTypeError, MissingExtraError
 from trivium.observers import LiveTree
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel
@@ -60,6 +60,8 @@ def written(live: LiveTree) -> str:
 
 def test_before_anything_runs():
     assert drawn(LiveTree(console=console())) == ["nothing runs yet"]
+    with pytest.raises(ArgumentTypeError, match="LiveTree takes a number as refresh_per_second, not str"):
+        LiveTree(refresh_per_second="8")  # type: ignore[arg-type]
 
 
 def test_what_is_open_is_a_tree_and_a_model_s_words_are_at_its_end():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Callable, Iterator
+from enum import Enum
 from functools import partial
 from typing import Any, cast, get_args
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Limits, MockLM, Task, TaskConfig, run_batch_tasks
 from trivium.agents import Sequential
@@ -244,7 +245,9 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: Agent(model())(), "Agent has nothing to answer: give it a message"),
     (lambda: Agent(model()).llm_response(), "Agent has nothing to answer"),
     (lambda: cast("Any", Agent)[int, str](model()), r"Agent\[…\] takes one type: for either of two write"),
-    (lambda: cast("Any", Agent)["int"](model()), "the type of an answer is given itself, not by its name 'int'"),
+    (lambda: cast("Any", Agent)["int"](model()), "type of an answer itself, with fields or members, not 'int'"),
+    (lambda: Agent(model(), output_format=BaseModel), "give the type of an answer itself, with fields or members, not"),
+    (lambda: Agent(model(), output_format=Enum), "give the type of an answer itself, with fields or members, not"),
     (lambda: Agent(model(), memory=[]), "a memory is made by a class or function, not list"),  # type: ignore[arg-type]
     (lambda: run_batch_tasks(cast("Any", Agent(model())), ["x"]), "run_batch_tasks takes Task as task, not Agent"),
     (lambda: run_batch_tasks(task(), cast("Any", 3)), "a batch takes a list of items, not int"),

@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from serving._served import events_of, make_shop, make_waiting_shop, outcome, own_server, serving, start
+from trivium import Agent
 from trivium.exceptions import ArgumentTypeError
 from trivium.serving import JobModule, agent_app
 
@@ -25,8 +26,10 @@ def mounted(journal: Path, *, has_lifespan: bool) -> Starlette:
 
 
 def test_what_cannot_be_served_is_refused():
-    with pytest.raises(ArgumentTypeError, match="agent_app takes Module or a dict as agent, not NoneType"):
-        agent_app(None, token="")  # type: ignore[arg-type]
+    with pytest.raises(
+        ArgumentTypeError, match="takes an agent or another Module or a dict as agent, not the class Agent"
+    ):
+        agent_app(Agent, token="")  # type: ignore[arg-type]
     with pytest.raises(ArgumentTypeError, match="agent_app takes text or a dict as token, not NoneType"):
         agent_app(make_shop(), token=None)  # type: ignore[arg-type]
     with pytest.raises(ArgumentTypeError, match="JobModule takes a function as make, not str"):

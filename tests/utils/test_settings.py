@@ -80,6 +80,8 @@ def test_settings_hold_for_what_is_started_from_here():
 
     def inside() -> list[tuple[int, bool]]:
         given = Settings(max_turns=7)
+        with pytest.raises(ArgumentTypeError, match="set_global takes Settings as key_vals, not dict"):
+            set_global({"max_turns": 7})  # type: ignore[arg-type]
         set_global(given)
         given.max_turns = 8  # what was given is the caller's
         seen = [asyncio.run(read())]

@@ -21,14 +21,16 @@ def unwrap(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def with_lists(kind: Any) -> Any:
-    """Return a type with a list in place of an `Iterable`: pydantic's value of that is checked late, and read once."""
+    """Return a type with lists for each `Iterable` in it: pydantic's value of that is checked late, and read once."""
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Iterable or origin is Iterable:
-        return list[parts or Any]
+        return list[tuple(map(with_lists, parts)) or Any]
     if origin is Annotated:
         return Annotated[with_lists(parts[0]), *kind.__metadata__]
-    made = tuple(map(with_lists, parts)) if origin in (Union, UnionType) else parts
-    return kind if made == parts else Union[made]  # noqa: UP007 - there may be any number
+    made = tuple(map(with_lists, parts))
+    if made == parts or origin is None:
+        return kind
+    return (Union if origin is UnionType else origin)[made]
 
 
 def read_parameters(

@@ -40,7 +40,7 @@ class AnswerFormat:
         include_defaults: describe fields that have defaults.
 
     Raises:
-        AnswerTypeError: pydantic cannot describe the type.
+        AnswerTypeError: pydantic cannot describe the type, or no JSON could be its value.
 
     Example:
         >>> AnswerFormat(list[int]).parse_response('{"value": [1, 2]}')
@@ -50,8 +50,8 @@ class AnswerFormat:
     __slots__ = ("_adapter", "include_defaults", "is_wrapped", "kind", "schema")
 
     def __init__(self, kind: Any, include_defaults: bool = True) -> None:
-        if isinstance(kind, str):
-            raise AnswerTypeError(f"the type of an answer is given itself, not by its name {kind!r}", kind)
+        if isinstance(kind, str) or kind is BaseModel or not getattr(kind, "__members__", True):
+            raise AnswerTypeError(f"give the type of an answer itself, with fields or members, not {kind!r}", str(kind))
         self.kind, self.include_defaults = kind, include_defaults
         try:
             self._adapter: TypeAdapter[Any] = TypeAdapter(actions.with_lists(kind))
@@ -162,7 +162,7 @@ def repair(agent: Agent, reply: Reply, error: AnswerFormatError, faults: int) ->
     if is_refused or faults >= agent.repairs or not agent.options.strict_recovery:
         cure = "Use a stronger model, a simpler type, or Agent(repairs=…)"
         fault = f"{reply.why}. It begins with {reply.text!r:.200}" if reply.why else f"{error}. {cure}"
-        text = f"the model was to answer with {name_of_type(form.kind)}, and its last answer does not fit: {fault}"
+        text = f"the model was to answer with {name_of_type(form.kind)}, and did not: {fault}"
         raise AnswerFormatError(f"{text}. The schema of the answer is {schema}", reply.text) from error
     if (node := current.get()) is not None:
         emit(node, RetriedEvent, error)

@@ -12,12 +12,13 @@ from trivium.evals._dataset import Score, plain_text
 from trivium.evals._report import CaseResult, Comparison, EvaluationReport, Metric, counted
 from trivium.journal import RunNode
 from trivium.observers.lowlevel import write_text
-from trivium.schema.lowlevel import read_json
+from trivium.schema.lowlevel import checked, read_json
 from trivium.ui import Mark, Section, report_page
 
 _METRIC_HEADS: Final = ("scorer", "mean", "95 %", "cases", "scores", "pass@k", "pass^k", "note")
 
 
+@checked
 def write_html(report: EvaluationReport, path: str | PathLike[str], comparison: Comparison | None = None) -> None:
     """Write a report as one page that loads nothing: the metrics, what was flipped, and each run with its scores.
 

@@ -42,6 +42,7 @@ from trivium.journal._run import DurableRun
 from trivium.journal._seals import Decided, Seal
 from trivium.journal._store import Entry, RunInfo, RunStatus, Store, Writing, at_work
 from trivium.journal._views import RunView
+from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from trivium.journal._queue import Named, RunQueue
@@ -85,15 +86,16 @@ class Journal:
         hello hello [('greeting-1', 'done')]
     """
 
+    @checked
     def __init__(
         self,
         place: str | PathLike[str] | Store,
         *,
-        types: tuple[type, ...] = (),
+        types: Sequence[type] = (),
         key: str | bytes = "",
         approvers: Mapping[str, bytes] | None = None,
     ) -> None:
-        self._types, self._codec, self._digests = types, Codec(*types), Digests()
+        self._types, self._codec, self._digests = tuple(types), Codec(*types), Digests()
         self._changes: Changes = "check"
         self._queue: RunQueue | None = None
         self._store = run_store_at(place, Seal(key, approvers))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from trivium.commander import EndedEvent, Event, QueuedEvent, StartedEvent
 from trivium.exceptions import MissingExtraError
 from trivium.observers._forest import Forest
+from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -49,6 +50,7 @@ class LiveTree:
         'hello'
     """
 
+    @checked
     def __init__(self, *, console: Console | None = None, summary: bool = False, refresh_per_second: float = 8) -> None:
         try:
             from rich.console import Console

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, wraps
 from itertools import chain
 from numbers import Integral, Real
 from operator import attrgetter
-from pathlib import Path
-from types import NoneType, SimpleNamespace, UnionType
+from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Final, Literal, TypeGuard, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from typing_extensions import is_protocol
@@ -18,10 +17,11 @@ from typing_extensions import is_protocol
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_WORDS: Final[Mapping[Any, str]] = {
-    str: "text", int: "a whole number", Integral: "a whole number", float: "a number", Real: "a number",
-    bool: "True or False", NoneType: "None", Path: "a path", type: "a class", Callable: "a function",
-    Mapping: "a dict", dict: "a dict", Sequence: "a list", list: "a list", Collection: "a list", Iterable: "a list",
+_WORDS: Final[Mapping[str, str]] = {
+    "str": "text", "int": "a whole number", "Integral": "a whole number", "float": "a number", "Real": "a number",
+    "bool": "True or False", "NoneType": "None", "Path": "a path", "type": "a class", "Callable": "a function",
+    "Mapping": "a dict", "dict": "a dict", **dict.fromkeys(("Sequence", "list", "Collection", "Iterable"), "a list"),
+    "Module": "an agent or another Module", "Journal": "Journal('runs.db')",
 }  # fmt: skip
 _WIDER: Final[Mapping[Any, list[type]]] = {  # what most arguments are stands first: abstract classes are slow to ask
     int: [int, Integral], float: [float, Real], Mapping: [dict, Mapping], Sequence: [list, Sequence],
@@ -98,8 +98,9 @@ def check_arguments(function: Callable[..., Any], owner: object, given: Iterable
                 below = inspect.signature(type(owner).__init__ if is_class else function).parameters.values()
                 known = allowed.keys() | {each.name for each in below if each.kind in _NAMED}
                 raise ArgumentTypeError.unknown(name, sorted(known - {"self"}), f"{who} takes no")
-            said = " or ".join(dict.fromkeys(_WORDS.get(kind, kind.__name__) for kind in kinds))
-            raise ArgumentTypeError(f"{who} takes {said} as {name}, not {type(value).__name__}", name)
+            said = " or ".join(dict.fromkeys(_WORDS.get(kind.__name__, kind.__name__) for kind in kinds))
+            got = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+            raise ArgumentTypeError(f"{who} takes {said} as {name}, not {got}", name)
 
 
 @cache
@@ -129,9 +130,8 @@ def _classes(hint: Any) -> list[type] | None:
     if origin is Literal:
         return [type(each) for each in parts]
     kind = origin or hint
-    if kind is Any or not isinstance(kind, type) or is_protocol(kind):
-        return None
-    return _WIDER.get(kind, [kind])
+    is_class = isinstance(kind, type) and kind is not Any and not is_protocol(kind)
+    return _WIDER.get(kind, [cast("type", kind)]) if is_class else None
 
 
 def _fits(value: Any, kinds: tuple[type, ...]) -> bool:

@@ -423,7 +423,7 @@ def check_content(given: Any) -> Any:
     Raises:
         ArgumentTypeError: it is messages as models take them, or was not awaited.
     """
-    if hasattr(given, "__await__"):
+    if hasattr(given.__class__, "__await__"):
         raise ArgumentTypeError(f"a call takes text or a Message, not a {type(given).__name__}: await it", "message")
     many = cast("list[Any]", given if isinstance(given, list) else [given])
     if many and all(isinstance(each, dict) and {"role", "content"} <= each.keys() for each in many):
