@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from trivium.extraction._alternatives import alternatives
 from trivium.extraction._evidence import Evidence, Refusal, find_evidence
 from trivium.extraction._fields import parse_fields
+from trivium.extraction._numbers import number_spans
 from trivium.extraction._source import SourceText
 
 
@@ -137,6 +139,13 @@ def test_a_sign_with_other_letters_is_another_currency(written: str, currency: s
         ("total: money", "預算1.5亿美元", 150_000_000, {"amount": 150_000_000, "currency": "USD"}),
         ("total: money", "매출 3만 5000원", 35_000, {"amount": 35_000, "currency": "KRW"}),
         ("total: money", "총 1억2천만원", "1억2천만원", {"amount": 120_000_000, "currency": "KRW"}),
+        ("total: money", "월세는 20만 5천 원입니다", "20만 5천 원", {"amount": 205_000, "currency": "KRW"}),
+        ("total: money", "1万2千3百円", "12300円", {"amount": 12_300, "currency": "JPY"}),
+        ("total: money", "定价5千元", 5000, {"amount": 5000, "currency": "CNY"}),
+        ("total: money", "1万円10万元", 100_000, {"amount": 100_000, "currency": "CNY"}),
+        ("total: money", "3万 5万円", "5万円", {"amount": 50_000, "currency": "JPY"}),
+        ("total: money", "2,3万円", "3万円", {"amount": 30_000, "currency": "JPY"}),
+        ("article: integer", "제5조 (보증금)", 5, 5),
         ("days: integer", "付款期限30天", 30, 30),
         ("pieces: integer", "単価100円200個", 200, 200),
         ("people: integer", "รวม3500คน", 3500, 3500),
@@ -155,11 +164,24 @@ def test_numbers_and_years_are_read_in_scripts_without_spaces(
         ("売上3500万円", "3500円"),
         ("発票12345678開票", "2345678"),
         ("型番AB12x円", 12),
+        ("3万 5万円", 80_000),
+        ("1,2,3万円", 1_230_000),
+        ("2,3万円", "2,3"),
+        ("5千円", 5),
     ],
 )
 def test_a_part_of_a_number_in_such_a_script_is_refused(text: str, proposed: object) -> None:
     for kind in ("money", "number"):
         assert isinstance(ask(f"total: {kind}", proposed, SourceText(text)), Refusal)
+
+
+def test_the_time_to_find_numbers_grows_with_their_count_alone() -> None:
+    def seconds(count: int) -> float:
+        start = time.process_time()
+        assert sum(1 for _ in number_spans("1," * count)) == count
+        return time.process_time() - start
+
+    assert min(seconds(8000) / seconds(1000) for _ in range(3)) < 30  # it was 64
 
 
 def test_a_number_is_read_with_the_marks_of_clear_amounts_too() -> None:

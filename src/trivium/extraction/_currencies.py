@@ -61,7 +61,7 @@ def unit_pattern() -> str:
     signs = [sign for sign in SIGNS if "$" in sign or not sign[-1].isalpha()]
     codes = [*CURRENCY_CODES, *(sign for sign in SIGNS if sign not in (*signs, *spaceless, *_BEHIND))]
     words = rf"{_BEGINS}(?:{_any_of(codes)}|(?i:{_any_of([*_WORDS, *_SMALL])})){_ENDS}\.?"
-    won = r"(?<=[\d천만억조])원"
+    won = r"(?:(?<=[\d백천만억조])원|(?<=[\d백천만억조][ \u00a0])원(?:(?!\w)|(?=[을이은의정씩과에입으까])))"
     return rf"(?:{_any_of(signs, _whole)}|{_UNKNOWN}|{_any_of(spaceless)}|{won}|(?:(?<=\d)|(?<=\d ))TL{_ENDS}|{words})"
 
 

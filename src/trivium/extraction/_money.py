@@ -12,6 +12,7 @@ from trivium.extraction._normal_form import LINE_BREAK
 from trivium.extraction._numbers import (
     CENTS,
     DASHES,
+    EASTERN,
     MARKED,
     NumberSpan,
     in_ascii,
@@ -181,8 +182,8 @@ def _unit_at(text: str, first: int, last: int) -> _Unit:
     is_apart, is_letter = bool(after["apart"]), len(scale) == 1
     if behind and is_apart and is_letter and after["gap"] and _DIGIT.match(text, after.end()):
         behind = ""  # "5 m EUR 3,00" are metres
-    if before and behind and text[offset + before.start() - 1 : offset + before.start()].isdecimal():
-        before = None  # it is of the amount before, as in "5円10円"
+    if before and behind and (edge := text[offset + before.start() - 1 : offset + before.start()]):
+        before = None if edge.isdecimal() or edge in EASTERN else before  # of the amount before, as in "5円10円"
     if before and behind and before["gap"]:
         is_nearer = LINE_BREAK.match(before["gap"]) and not LINE_BREAK.match(after["gap"] or "")
         before = None if is_nearer or not after["gap"] else before

@@ -30,10 +30,11 @@ _MAGNITUDES: Mapping[str, int] = {
     for word in words.split()
 }
 
-_EASTERN: Mapping[str, int] = {
+EASTERN: Mapping[str, int] = {
     "十": 1, "百": 2, "千": 3, "万": 4, "萬": 4, "億": 8, "亿": 8, "兆": 12,
     "십": 1, "백": 2, "천": 3, "만": 4, "억": 8, "조": 12,
 }  # fmt: skip
+"""The powers of ten by which East Asia counts, and which may stand between a number and its currency."""
 
 SPACE = " \u00a0\u2007\u2009\u202f"
 _LONGEST = 40
@@ -45,11 +46,17 @@ _LAKHS = re.compile(r"[1-9]\d?(?:,\d{2})+,\d{3}(?:\.\d+)?")
 _DECIMAL = re.compile(r"\d*[.,]\d+")
 _EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d{1,3}")
 _NO_NUMBER = re.compile(rf"_|\^\d\d|(?!(?:[cdk]?m)[23](?!\w))[^\W\d_{SPACELESS}]+\d")
-_MYRIAD = rf"\d[\d,]*(?:\.\d+)?[{SPACE}]?[十百千십백천]?[万萬億亿兆만억조]"
-_MYRIADS = re.compile(rf"(?:{_MYRIAD}[{SPACE}]?)*{_MYRIAD}(?:\d[\d,]*[千천]?|[{SPACE}]\d[\d,]*(?:천|(?=원)))?")
-"""A number in ten thousands, as East Asia writes it: 3億5,000万."""
+_COUNT = r"(?:\d{1,3}(?:,\d{3}){1,6}|\d{1,20})(?:\.\d{1,20})?"
+_LAST = rf"(?:\d,\d{{3}}|\d{{1,4}})(?![.,]?\d|[{''.join(EASTERN)}])"
+_MYRIADS = re.compile(
+    rf"(?<!제)(?={_COUNT}(?:[{SPACE}]?[十百千십백천]?[万萬億亿兆만억조]|[百千백천]))"  # 제5조 is an article
+    + "".join(rf"(?:[{SPACE}]?{_COUNT}[{SPACE}]?[十百千십백천]?[{power}])?" for power in ("兆조", "億亿억", "万萬만"))
+    + "".join(rf"(?:[{SPACE}]?{_COUNT}[{power}])?" for power in ("千천", "百백"))
+    + rf"(?:{_LAST}|[{SPACE}]{_LAST}(?=[{SPACE}]?원))?"
+)
+"""A number in ten thousands, as East Asia writes it: 3億5,000万. The larger part stands first: 3万 5万 are two."""
 
-_PART = re.compile(rf"([\d,.]+)[{SPACE}]?([{''.join(_EASTERN)}]*)")
+_PART = re.compile(rf"([\d,.]+)[{SPACE}]?([{''.join(EASTERN)}]*)")
 MARKED = re.compile(r"\d[.,'’]\d")
 """A number with cents, or whose thousands are marked: amounts are written so, and hardly the number of an item."""
 
@@ -250,8 +257,10 @@ def _span(text: str, start: int, end: int) -> NumberSpan | None:
     if many := _MYRIADS.match(text, start) if text[start].isdecimal() else None:
         end = many.end()
         parts = _PART.findall(many[0].replace(",", ""))
-        each = (Decimal(digits).scaleb(sum(map(_EASTERN.__getitem__, powers))) for digits, powers in parts)
+        each = (Decimal(digits).scaleb(sum(map(EASTERN.__getitem__, powers))) for digits, powers in parts)
         values = (sum(each, Decimal()),)
+    elif text[end : end + 1] in EASTERN and not body.isdecimal():  # "2,3万" are two
+        return None
     elif unit:
         end = unit.end()
         magnitude = _MAGNITUDES.get((unit["magnitude"] or "").casefold(), 0)

@@ -18,13 +18,13 @@ def column_names(cells: Sequence[str]) -> tuple[str, ...]:
 
     >>> column_names(["City", "2023", "2024"]), column_names(["Bonn", "1,5", ""]), column_names(["Notes"])
     (('City', '2023', '2024'), (), ())
-    >>> column_names(["Customer:", "Ada"])
-    ()
+    >>> column_names(["Customer:", "Ada"]), column_names(["客户：", "王"])
+    ((), ())
     """
     names = tuple(map(_on_one_line, cells))
     filled = [name for name in names if name]
     are_names = all(_YEAR.fullmatch(name) or not _VALUE.fullmatch(name) for name in filled)
-    are_names = are_names and sum(name.endswith(":") for name in filled) in (0, len(filled))
+    are_names = are_names and sum(name.endswith((":", "：")) for name in filled) in (0, len(filled))
     return names if are_names and len(filled) > 1 and len(set(filled)) == len(filled) else ()
 
 
