@@ -28,9 +28,11 @@ also any because each every following given it mean only other provide thi use u
 der die das und ist ein eine el la los las un una y es le les et est il lo
 """
 _STOP_WORDS: Final = _ASSENTS.union(_STOP_WORD_LINES.split())
-# Of scripts without spaces, whose words are pairs of signs: in a pair it says that this one has no meaning of its own.
+# Of scripts without spaces, whose words are pairs of signs: what in a pair says that it has no meaning of its own.
 _GRAMMAR: Final = re.compile(
-    "[ぁ-ゟ的是了吗嗎呢么麼什怎哪谁誰几幾为為与與这這那请請됩]|多少|입니|니까|습니|니다|합니|얼마|무엇|언제|어디|나요|까요"
+    "[ぁ-ゟ][^ぁ-ゟ]|[^ぁ-ゟ][ぁ-ゟ]|^[はがをにのでともへ][ぁ-ゟ]|^(?:です|ます|ませ|せん|した|して|する|され|れる|られ|てい|いる"
+    "|ある|ない|こと|もの|ため|から|まで|など|だけ|より|なら|いく|くら|らで|すか)$|(?<!目)的|(?<!申)[请請]"
+    "|[是了吗嗎呢么麼什怎哪谁誰几幾为為与與这這那됩]|多少|입니|니까|습니|니다|합니|얼마|무엇|언제|어디|나요|까요"
 )
 # At the beginning of a question that asks for something, so that a statement of its own words alone is no answer.
 _ASKING: Final = re.compile(
