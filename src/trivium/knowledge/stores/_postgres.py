@@ -222,6 +222,7 @@ class PostgresStore(VectorStore):
     def stage_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
         rows = _rows(chunks, False, vectors)
         with self._using(model=True) as tables:
+            self._turn(tables, {text_key(each.metadata.source) for each in chunks})
             _insert(tables, rows)
 
     def publish_source(self, record: SourceRecord) -> None:
