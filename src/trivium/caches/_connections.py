@@ -76,9 +76,8 @@ class SQLiteConnections:
             raise sqlite3.DatabaseError("file is not a database")
         log = Path(f"{self.path}-wal")
         can_write = not self._reads_at_least or os.access(self.path, os.W_OK)
-        if (
-            can_write or log.exists()
-        ):  # a reader would leave a log of its own, to which the owner of the file cannot write
+        # Else a reader would leave a log of its own, to which the owner of the file cannot write.
+        if can_write or log.exists():
             try:
                 return self._connected("rwc")
             except sqlite3.OperationalError as error:

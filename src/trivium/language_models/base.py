@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 from pydantic import ConfigDict, Field
 
 from trivium.commander import driver_neutral, sync_method
-from trivium.commander.lowlevel import invoke, pair_forms
+from trivium.commander.lowlevel import invoke, lock, pair_forms
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.model_info import ModelInfo, ModelProvider, get_model_info, sizes_of
 from trivium.llms import ChatModel, ModelProtocol, Pricing, PublishedPrice, Request
-from trivium.llms.lowlevel import OwnLock, call_model, priced
+from trivium.llms.lowlevel import call_model, priced
 from trivium.schema import (
     ConfigModel,
     LLMFunctionCall,
@@ -186,7 +186,6 @@ class LanguageModel(ChatModel):
         self.chat_model_orig = self.name = self.config.chat_model
         self.gen_params: dict[str, Any] = {}
         self.usage_cost_dict: dict[str, LLMTokenUsage] = {}
-        self._lock = OwnLock()  # guards the counts
 
     @staticmethod
     def create(config: LLMConfig | None) -> LanguageModel | None:
@@ -319,7 +318,7 @@ class LanguageModel(ChatModel):
             cost: cost in US dollars.
         """
         name = self.config.chat_model if chat else self.config.completion_model
-        with self._lock:
+        with lock:
             counter = self.usage_cost_dict.setdefault(name, LLMTokenUsage())
             counter.prompt_tokens += prompts
             counter.completion_tokens += completions
@@ -328,7 +327,7 @@ class LanguageModel(ChatModel):
 
     def reset_usage_cost(self) -> None:
         """Set all counts to zero."""
-        with self._lock:
+        with lock:
             for counter in self.usage_cost_dict.values():
                 counter.reset()
 
