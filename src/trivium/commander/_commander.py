@@ -20,7 +20,7 @@ from typing_extensions import TypeVar
 
 from trivium.commander._drivers import ThreadEvent, run_on_loop, run_sync, wait
 from trivium.commander._jobs import HandlerCoroutine, Job, waiters
-from trivium.commander._loops import is_in_trio, run_from_trio, shield
+from trivium.commander._loops import is_in_trio, local, run_from_trio, shield
 from trivium.commander._node import ROOT, Cancellation, NodeState, TaskNode, change_scope, current
 from trivium.commander._work import OVER, WorkNode
 from trivium.commander._workers import get_running_loop, post, post_later
@@ -222,9 +222,8 @@ class CommanderAsync(WorkNode, Generic[T]):
 
     def _place(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
         """Start a job or handler; from another thread soon on the loop of the run, unless the run is over by then."""
-        if self._loop is not None and get_running_loop() is self._loop:
-            self._admit(node, parent)
-            return
+        if self._loop is not None and local.here is self._here:  # to ask for the running loop is a system call
+            return self._admit(node, parent)
         with self._gate:
             loop = self._loop  # read here: before, it might be that of the run before
             if loop is None or not self._accepts:
@@ -246,7 +245,7 @@ class CommanderAsync(WorkNode, Generic[T]):
 
     # ---- the life of a run
     def _begin(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._here, self._loop = local.here, asyncio.get_running_loop()
         heard = self._heard
         self._reset()
         TaskNode.__init__(self, self._name, current.get())

@@ -215,7 +215,8 @@ class WorkNode(TaskNode):
             change_scope(self, listeners=self._heard)
         self._join(parent)
         self._commander = commander
-        emit(self, QueuedEvent, None)
+        if self._scope.listeners:
+            emit(self, QueuedEvent, None)
         if holds:
             parent._open += 1
 
