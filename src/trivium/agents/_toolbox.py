@@ -172,12 +172,11 @@ class ToolProperty(Generic[V]):
 
     Args:
         view: makes the view of an agent.
-        doc: the documentation.
-        of: what `view` takes beside the agent.
+        *of: what `view` takes beside the agent.
     """
 
-    def __init__(self, view: Callable[..., V], doc: str, *of: str) -> None:
-        self.fget, self.__doc__, self._of = view, doc, of
+    def __init__(self, view: Callable[..., V], *of: str) -> None:
+        self.fget, self._of = view, of
 
     def __get__(self, agent: Any, owner: type | None = None) -> V:
         return cast("V", self) if agent is None else self.fget(agent, *self._of)
@@ -186,13 +185,12 @@ class ToolProperty(Generic[V]):
         self.fget(agent, *self._of).fill(given)
 
 
-def tool_attribute(name: str, compute: Callable[[Any], Any], doc: str) -> Any:
+def tool_attribute(name: str, compute: Callable[[Any], Any]) -> Any:
     """Return an attribute about an agent's tools: computed, or what was set since a tool was enabled.
 
     Args:
         name: of the attribute.
         compute: gives the value of an agent.
-        doc: the documentation.
     """
 
     def read(agent: AgentNames) -> Any:
@@ -202,7 +200,7 @@ def tool_attribute(name: str, compute: Callable[[Any], Any], doc: str) -> Any:
     def write(agent: AgentNames, value: Any) -> None:
         agent.toolbox = replace(agent.toolbox, written={**agent.toolbox.written, name: value})
 
-    return property(read, write, doc=doc)
+    return property(read, write)
 
 
 class NameSet(MutableSet[str]):
