@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import faulty_call, guidance_of, refuse_twins
 from trivium.agents._calls import READERS, class_of, overrides, read_calls
 from trivium.agents._config import ChatAgentConfig
-from trivium.agents._toolbox import Toolbox
+from trivium.agents._toolbox import Toolbox, tool_attribute
 from trivium.agents._user import task_run_of
 from trivium.agents.aggregator import Instruction
 from trivium.schema import NonToolAction, ToolCall, ToolSpec
@@ -103,3 +103,10 @@ def tool_guidance(agent: Agent[Any]) -> str:
         if any(lines):
             parts.append("\n".join([f"TOOL: {each.name()}:", *filter(None, lines)]))
     return "\n\n".join(["=== How to use some of the tools ===", *parts]) if parts else ""
+
+
+GUIDANCE = tool_attribute("system_tool_instructions", methodcaller("tool_instructions"), "When to use each tool.")
+RULES = tool_attribute(
+    "system_json_tool_instructions", methodcaller("json_format_rules"), "How calls are written as text."
+)
+FUNCTIONS = tool_attribute("llm_functions_map", attrgetter("toolbox.functions"), "What a model is sent of a tool.")

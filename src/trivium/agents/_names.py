@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from inspect import signature
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
 
 from pydantic import ValidationError
@@ -20,7 +20,7 @@ from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import AnswerFormat, values_in, with_output
 from trivium.agents._config import AgentConfig
 from trivium.agents._parts import late_callbacks
-from trivium.agents._toolbox import NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox, tool_attribute
+from trivium.agents._toolbox import NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox
 from trivium.agents._user import AskUser, ask_other
 from trivium.commander import CallNode, current
 from trivium.commander.lowlevel import driver_neutral, sync_method
@@ -109,23 +109,16 @@ class AgentNames(Module):
         """True if the agent handles the tools that steer tasks without their being enabled."""
         return self.options.enable_orchestration_tool_handling
 
-    llm_tools_map = ToolProperty(ToolTable)
-    """The known tool messages by name."""
-    llm_tools_known = ToolProperty(NameSet, "known")
-    """The names of all known tools, also of those that are only handled."""
-    llm_tools_usable = ToolProperty(NameSet, "usable")
-    """The names of the tools that the agent's model may use."""
-    llm_tools_handled = ToolProperty(NameSet, "handled")
-    """The names of the tools that the agent handles."""
-    llm_functions_usable, llm_functions_handled = llm_tools_usable, llm_tools_handled
-    llm_functions_map: Any = tool_attribute("llm_functions_map", attrgetter("toolbox.functions"))
-    """The description of each tool that a model is sent, by name."""
-    system_tool_instructions: str = tool_attribute("system_tool_instructions", methodcaller("tool_instructions"))
-    """The text that says when to use each tool."""
-    system_json_tool_instructions: str = tool_attribute(
-        "system_json_tool_instructions", methodcaller("json_format_rules")
+    llm_tools_map = ToolProperty(ToolTable, "The known tool messages by name.")
+    llm_tools_known = ToolProperty(
+        NameSet, "The names of all known tools, also of those that are only handled.", "known"
     )
-    """The text that says how calls are written as text."""
+    llm_tools_usable = ToolProperty(NameSet, "The names of the tools that the agent's model may use.", "usable")
+    llm_tools_handled = ToolProperty(NameSet, "The names of the tools that the agent handles.", "handled")
+    llm_functions_usable, llm_functions_handled = llm_tools_usable, llm_tools_handled
+    llm_functions_map: Any = described.FUNCTIONS
+    system_tool_instructions: str = described.GUIDANCE
+    system_json_tool_instructions: str = described.RULES
 
     @property
     def llm_function_force(self) -> dict[str, str] | None:
@@ -464,7 +457,7 @@ class AgentNames(Module):
         return made.replace(origin=Origin.MODEL, tool_calls=reading.read_calls(self, content) or None)
 
     def from_ChatDocument(self, msg: Message, output_type: type[R]) -> R | None:
-        """Return the value of a type that a message holds; None where it holds none. See `values_in`."""
+        """Return the value of a type that a message holds; None where it holds none."""
         return next(values_in(msg, output_type, self), None)
 
     def create_agent_response(self, content: str | None = None, **values: Any) -> Message:

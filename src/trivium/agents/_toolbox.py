@@ -172,11 +172,12 @@ class ToolProperty(Generic[V]):
 
     Args:
         view: makes the view of an agent.
-        *of: what `view` takes beside the agent.
+        doc: the documentation.
+        of: what `view` takes beside the agent.
     """
 
-    def __init__(self, view: Callable[..., V], *of: str) -> None:
-        self.fget, self._of = view, of
+    def __init__(self, view: Callable[..., V], doc: str, *of: str) -> None:
+        self.fget, self.__doc__, self._of = view, doc, of
 
     def __get__(self, agent: Any, owner: type | None = None) -> V:
         return cast("V", self) if agent is None else self.fget(agent, *self._of)
@@ -185,12 +186,13 @@ class ToolProperty(Generic[V]):
         self.fget(agent, *self._of).fill(given)
 
 
-def tool_attribute(name: str, compute: Callable[[Any], Any]) -> Any:
+def tool_attribute(name: str, compute: Callable[[Any], Any], doc: str) -> Any:
     """Return an attribute about an agent's tools: computed, or what was set since a tool was enabled.
 
     Args:
         name: of the attribute.
         compute: gives the value of an agent.
+        doc: the documentation.
     """
 
     def read(agent: AgentNames) -> Any:
@@ -200,7 +202,7 @@ def tool_attribute(name: str, compute: Callable[[Any], Any]) -> Any:
     def write(agent: AgentNames, value: Any) -> None:
         agent.toolbox = replace(agent.toolbox, written={**agent.toolbox.written, name: value})
 
-    return property(read, write)
+    return property(read, write, doc=doc)
 
 
 class NameSet(MutableSet[str]):

@@ -155,7 +155,7 @@ class LoopDetector:
 
     def __init__(self, config: TaskConfig) -> None:
         self._config, self.counts = config, Counter()
-        self._rounds = max(config.inf_loop_wait_factor, 2)  # what was said once does not repeat
+        self._rounds = max(2, config.inf_loop_wait_factor)  # what was said once does not repeat
         self.last = deque(maxlen=config.inf_loop_cycle_len * self._rounds)
         self._refused_at, self.refusals = -5, 0
 
