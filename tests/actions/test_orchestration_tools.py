@@ -28,7 +28,7 @@ from trivium.actions import (
     SendTool,
     find_handler,
 )
-from trivium.actions._done_tools import final_result, is_done_tool, result_of
+from trivium.actions._done_tools import is_done_tool, is_done_tool_alone, result_of
 from trivium.commander import run_sync
 from trivium.exceptions import ToolArgumentsError, ToolError
 from trivium.schema import Entity, Origin, StatusCode, ToolCall
@@ -107,11 +107,11 @@ def test_a_final_result_stays_with_the_result():
 
     answer = Answer(rent=900)
     said = Message(content="", attachments=(answer,))
-    assert final_result(said) is answer
+    assert not is_done_tool_alone(answer)
     assert result_of(said) == ("", (answer,))
     plain = Message(attachments=(FinalResultTool(content="900"),))
     assert result_of(plain).content == "900"
-    assert final_result(Message(attachments=(AgentDoneTool(),))) is None
+    assert is_done_tool_alone(AgentDoneTool())
     assert (Answer._allow_llm_use, FinalResultTool._allow_llm_use, Answer.spec().parameters["required"]) == (
         True,
         False,

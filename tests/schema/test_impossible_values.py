@@ -40,7 +40,6 @@ FREE = {
     "output_format": "an object may be a parser",
     "prompts": "no effect",
     "cache_config": "no effect",
-    "tool_class": "checked with the sequence",
     "filter": "checked with the query",
     "relevance_extractor_config": "a model or its config: checked where it is made",
     "data": "checked by ReadOnlyTables",

@@ -353,6 +353,20 @@ def test_messages_that_differ_are_no_loop():
     assert list(task.history) == list(task.message_counter)[-len(task.history) :]
 
 
+@pytest.mark.parametrize("wait", [0, 1])
+def test_what_was_said_once_is_no_loop_however_soon_one_is_looked_for(wait: int):
+    def run(says: list[str]) -> Any:
+        return saying(llm=says, user=["go on"], interactive=True, config=TaskConfig(inf_loop_wait_factor=wait)).run(
+            "go", 40
+        )
+
+    result = run([f"answer {number}" for number in range(300)])
+    assert result is not None
+    assert result.metadata.status is StatusCode.FIXED_TURNS
+    with pytest.raises(InfiniteLoopException, match="a cycle of 2 messages"):
+        run(["again"] * 300)
+
+
 @pytest.mark.shows("semantic 8", "Task.n_no_answer_alternations", "Task(allow_null_result)")
 def test_answers_and_dummies_that_alternate_raise():
     number = iter(range(999))

@@ -109,6 +109,7 @@ def test_what_the_user_says_may_be_the_end():
     [
         ({"event_type": EventType.SPECIFIC_TOOL, "tool_name": "square"}, "square"),
         ({"event_type": EventType.SPECIFIC_TOOL, "tool_class": Square, "tool_name": "square"}, "square"),
+        ({"event_type": EventType.SPECIFIC_TOOL, "tool_class": Square}, "square"),
         ({"event_type": EventType.CONTENT_MATCH, "content_pattern": "^9$"}, "9"),
         ({"event_type": EventType.AGENT_RESPONSE, "responder": "Agent"}, "hello"),
         ({"event_type": EventType.LLM_RESPONSE, "sender": "LLM"}, "it is nine"),
@@ -147,6 +148,16 @@ def test_what_happened_in_an_earlier_run_ends_no_later_one():
 def test_a_sequence_that_cannot_be_read_is_an_error(wrong: str):
     with pytest.raises(ValueError, match=r"\S"):
         task(done_sequences=[wrong]).run("go")
+
+
+def test_a_pattern_that_is_none_is_an_error_where_it_is_written():
+    for write in (lambda: parse_done_sequence("C[(]"), lambda: pattern("(")):
+        with pytest.raises(ValueError, match=r"the pattern '\(' is no regular expression"):
+            write()
+
+
+def pattern(text: str) -> AgentEvent:
+    return AgentEvent(event_type=EventType.CONTENT_MATCH, content_pattern=text)
 
 
 @pytest.mark.shows("NonToolAction", "NonToolAction.FORWARD_USER", "NonToolAction.DONE", "semantic 9")

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, StatusCode, Task, ToolMessage
-from trivium.agents._answer_format import AnswerFormat, value_in
+from trivium.agents._answer_format import AnswerFormat, values_in
 from trivium.commander import Limits
 from trivium.events import Event
 from trivium.exceptions import (
@@ -224,8 +224,8 @@ def test_a_task_without_a_type_hands_on_the_output_of_its_agent():
 
 def test_the_output_of_another_type_is_no_value():
     said = Message(content="Rome").replace(output=City(name="Rome"))
-    assert value_in(said, City) == City(name="Rome")
-    assert value_in(said, int) is None
+    assert next(values_in(said, City)) == City(name="Rome")
+    assert list(values_in(said, int)) == []
 
 
 NOBODY = '{"value": null}'

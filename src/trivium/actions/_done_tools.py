@@ -113,9 +113,9 @@ def is_done_tool(message: Message) -> bool:
     return bool(held) and any(isinstance(each, AgentDoneTool | DoneTool) for each in held)
 
 
-def final_result(message: Message) -> FinalResultTool | None:
-    """The tool by which a message ends all tasks, if it holds one."""
-    return next((each for each in message.attachments if isinstance(each, FinalResultTool)), None)
+def is_done_tool_alone(tool: object) -> bool:
+    """True if a tool ends its own task and none of those above it."""
+    return isinstance(tool, AgentDoneTool | DoneTool) and not isinstance(tool, FinalResultTool)
 
 
 class Result(NamedTuple):
@@ -146,6 +146,6 @@ def result_of(message: Message) -> Result:
         if isinstance(each, AgentDoneTool):
             more = (*(() if content is None or isinstance(content, str) else (content,)), *each.tools)
             kept += [value for value in more if not any(value is other for other in message.attachments)]
-        if isinstance(each, FinalResultTool) or not isinstance(each, AgentDoneTool | DoneTool):
+        if not is_done_tool_alone(each):
             kept.append(each)
     return Result(content, tuple(kept))

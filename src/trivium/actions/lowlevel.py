@@ -5,7 +5,7 @@ Stable enough to build on: changes of these names are in the changelog.
 
 from trivium.actions._action import describe_tool, invalid_api
 from trivium.actions._displayed import approval_question, call_text
-from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
+from trivium.actions._done_tools import is_done_tool, is_done_tool_alone, result_of, text_of_result
 from trivium.actions._exact_json import read_exact_json, refuse_booleans
 from trivium.actions._executor import ask_ahead, list_actions
 from trivium.actions._json_schema import enclosed_schema, remove_titles
@@ -32,6 +32,7 @@ __all__ = [
     "guidance_of",
     "invalid_api",
     "is_done_tool",
+    "is_done_tool_alone",
     "is_json_array",
     "is_json_object",
     "list_actions",

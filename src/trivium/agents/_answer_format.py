@@ -7,7 +7,7 @@ import re
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _OPEN_NUMBER = re.compile(r"(?:\A|(?<=[:,\[\s]))-?\d[\d.eE+-]*\Z")
 """A number at the end of a text, which may go on."""
-
-T = TypeVar("T")
 
 
 class AnswerFormat:
@@ -192,11 +190,6 @@ async def with_output(form: AnswerFormat, agent: AgentNames, turn: Coroutine[Any
     values = values_in(answer, form.kind, agent if is_of_tools else None)  # what a call states is no answer yet
     extra["output"] = next(values, AnswerFormatError(text, str(answer.content)))
     return answer
-
-
-def value_in(message: Message, kind: type[T], agent: AgentNames | None = None) -> T | None:
-    """Return the value of a type in a message; None where it holds none. See `values_in`."""
-    return next(values_in(message, kind, agent), None)
 
 
 def values_in(message: Message, kind: Any, agent: AgentNames | None = None) -> Iterator[Any]:

@@ -75,13 +75,12 @@ class MessageHistory(MutableSequence[LLMMessage]):
         self[1:] = sorted(self[1:], key=key, reverse=reverse)  # type: ignore[type-var, arg-type] - as of a list
 
     def __delitem__(self, index: int | slice) -> None:
-        entries, memory = self[:], self._agent.current_memory()
-        positions = range(len(entries))[index]
+        positions = range(len(self))[index]
         gone = [positions] if isinstance(positions, int) else list(positions)
-        if memory is not None and gone and 0 not in gone:
-            memory.erase(position - 1 for position in gone)
-        elif gone:  # the system message too
-            self[:] = [entry for at, entry in enumerate(entries) if at not in gone]
+        if 0 in gone:  # the system message too
+            self[:] = [entry for at, entry in enumerate(self) if at not in gone]
+        elif gone:
+            self._agent.memory.open(this_session()).erase(at - 1 for at in gone)
 
     def insert(self, index: int, value: LLMMessage) -> None:
         """Put a message before another; a system message becomes the agent's."""

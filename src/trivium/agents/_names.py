@@ -17,7 +17,7 @@ import trivium.agents._calls as reading
 import trivium.agents._described as described
 from trivium.actions import ToolMessage, as_text, calls_in_text
 from trivium.actions.lowlevel import describe_errors
-from trivium.agents._answer_format import AnswerFormat, value_in, with_output
+from trivium.agents._answer_format import AnswerFormat, values_in, with_output
 from trivium.agents._config import AgentConfig
 from trivium.agents._parts import late_callbacks
 from trivium.agents._toolbox import NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox
@@ -457,8 +457,8 @@ class AgentNames(Module):
         return made.replace(origin=Origin.MODEL, tool_calls=reading.read_calls(self, content) or None)
 
     def from_ChatDocument(self, msg: Message, output_type: type[R]) -> R | None:
-        """Return the value of a type that a message holds; None where it holds none. See `value_in`."""
-        return value_in(msg, output_type, self)
+        """Return the value of a type that a message holds; None where it holds none."""
+        return next(values_in(msg, output_type, self), None)
 
     def create_agent_response(self, content: str | None = None, **values: Any) -> Message:
         """Return a message of the agent itself; see `response_template`."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable
 from enum import Enum
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, Field
 
+from trivium.actions import ToolMessage
+from trivium.exceptions import ConfigurationError
 from trivium.schema import ConfigModel
 from trivium.schema.lowlevel import check_name
 
@@ -28,13 +31,26 @@ class EventType(str, Enum):
     CUSTOM = "custom"
 
 
+def check_pattern(text: str) -> str:
+    """Return a regular expression as it is given.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ConfigurationError(f"the pattern {text!r} is no regular expression: {error}") from None
+    return text
+
+
 class AgentEvent(ConfigModel):
     """One step of a sequence.
 
     Args:
         event_type: the kind of event.
         tool_name: for SPECIFIC_TOOL, the name of the tool.
-        tool_class: for SPECIFIC_TOOL, the class of the tool.
+        tool_class: for SPECIFIC_TOOL, the class of the tool, in place of its name.
         content_pattern: for CONTENT_MATCH, a regular expression that is searched in the text, case-insensitively.
         responder: only responses of this responder.
         sender: only responses that this entity or task sent.
@@ -42,8 +58,8 @@ class AgentEvent(ConfigModel):
 
     event_type: EventType
     tool_name: str | None = None
-    tool_class: Any = None
-    content_pattern: str | None = None
+    tool_class: type[ToolMessage] | None = None
+    content_pattern: Annotated[str, AfterValidator(check_pattern)] | None = None
     responder: str | None = None
     sender: str | None = None
 

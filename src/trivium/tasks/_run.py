@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
+from trivium.actions.lowlevel import is_done_tool_alone
 from trivium.agents import ChatAgent
 from trivium.agents.lowlevel import repairs_exceeded
 from trivium.commander.lowlevel import change_scope, current, emit, invoke, scope_of, session_of, step
@@ -368,11 +368,6 @@ class TaskRun:
             if message.entity is _AGENT and isinstance(text := message.content, str) and text.startswith("error:"):
                 return f"; the agent's last response was {text!r}"
         return ""
-
-
-def is_done_tool_alone(tool: Any) -> bool:
-    """Return whether a tool ends its own task and none of those above it."""
-    return isinstance(tool, AgentDoneTool | DoneTool) and not isinstance(tool, FinalResultTool)
 
 
 def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1, kind: Any = None) -> TaskRun:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trivium.agents.lowlevel import class_of
 from trivium.exceptions import ConfigurationError
 from trivium.schema import Entity, Message
-from trivium.tasks._config import AgentEvent, DoneSequence, EventType
+from trivium.tasks._config import AgentEvent, DoneSequence, EventType, check_pattern
 
 if TYPE_CHECKING:
     from trivium.agents import Agent
@@ -66,13 +66,9 @@ def parse_event(word: str, inner: str | None, tools_map: Mapping[str, Any], whol
     if kind is None:
         raise ConfigurationError(f"{word!r} in {whole!r} is no event: {_HELP}")
     if kind is EventType.CONTENT_MATCH:
-        try:
-            re.compile(inner or "")
-        except re.error as error:
-            raise ConfigurationError(f"the pattern {inner!r} in {whole!r} is no regular expression: {error}") from None
         if not inner:
             raise ConfigurationError(f"C in {whole!r} needs a pattern: C[done|finished]")
-        return AgentEvent(event_type=kind, content_pattern=inner)
+        return AgentEvent(event_type=kind, content_pattern=check_pattern(inner))
     if inner is None:
         return AgentEvent(event_type=kind)
     if kind is not EventType.TOOL:
@@ -123,7 +119,7 @@ class TaskStep(NamedTuple):
         if kind is EventType.TOOL:
             return bool(self.tools)
         if kind is EventType.SPECIFIC_TOOL:
-            return event.tool_name in self.tools
+            return (event.tool_name or (event.tool_class and event.tool_class.name())) in self.tools
         if kind is EventType.CONTENT_MATCH:
             return re.search(event.content_pattern or "", str(self.message.content), re.IGNORECASE) is not None
         if kind is EventType.LLM_RESPONSE and self.tools:

@@ -148,14 +148,15 @@ class LoopDetector:
         config: the longest cycle, and the certainty that is needed.
     """
 
-    __slots__ = ("_config", "_refused_at", "counts", "last", "refusals")
+    __slots__ = ("_config", "_refused_at", "_rounds", "counts", "last", "refusals")
     counts: Counter[int]
     last: deque[int]
     refusals: int
 
     def __init__(self, config: TaskConfig) -> None:
         self._config, self.counts = config, Counter()
-        self.last = deque(maxlen=config.inf_loop_cycle_len * config.inf_loop_wait_factor)
+        self._rounds = max(2, config.inf_loop_wait_factor)  # what was said once does not repeat
+        self.last = deque(maxlen=config.inf_loop_cycle_len * self._rounds)
         self._refused_at, self.refusals = -5, 0
 
     def add(self, signs: Signs) -> None:
@@ -174,8 +175,8 @@ class LoopDetector:
 
     def find(self, step: int) -> str:
         """Return a description of the loop after so many steps; "" if there is none."""
-        longest, wait = self._config.inf_loop_cycle_len, self._config.inf_loop_wait_factor
-        if self.refusals > wait:
+        longest, wait = self._config.inf_loop_cycle_len, self._rounds
+        if self.refusals > self._config.inf_loop_wait_factor:
             return "every second message is a refusal"
         if longest <= 0 or step % longest or self.counts.total() < wait * longest:
             return ""
