@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 from unittest.mock import patch
@@ -27,11 +28,11 @@ class _Apart(Forked):
     stdin: Any
     stdout: Any
 
-    def __init__(self, program: Path) -> None:
+    def __init__(self, program: Path, loads: tuple[str, ...]) -> None:
         (read, to_read), (out, to_out) = os.pipe(), os.pipe()
         err = os.open(os.devnull, os.O_WRONLY)
         streams = (read, to_out, err)
-        super().__init__([sys.executable, str(program)], Path.cwd(), {**os.environ}, streams, loads=_LOADS)
+        super().__init__([sys.executable, str(program)], Path.cwd(), {**os.environ}, streams, loads=loads)
         for each in streams:
             os.close(each)
         self.stdin, self.stdout = os.fdopen(to_read, "wb"), os.fdopen(out, "rb")
@@ -51,10 +52,14 @@ class _Apart(Forked):
 
 
 @contextmanager
-def forking() -> Generator[None]:
-    """Have DuckDB, and what reads documents and sheets, run in such processes, as long as the block runs."""
+def forking(*loads: str) -> Generator[None]:
+    """Have DuckDB, and what reads documents and sheets, run in such processes, as long as the block runs.
+
+    Args:
+        loads: what these have loaded: by default all readers, beside which there is little memory left for pictures.
+    """
     users = ("agents.special.table._process", "parsing.formats._apart", "parsing.formats._sheets")
     with ExitStack() as patches:
         for each in users:
-            patches.enter_context(patch(f"trivium.{each}.start_apart", _Apart))
+            patches.enter_context(patch(f"trivium.{each}.start_apart", partial(_Apart, loads=loads or _LOADS)))
         yield

@@ -243,6 +243,8 @@ def test_a_forgotten_recipient_is_found_in_what_the_agent_remembers():
     adding = AddRecipientTool(intended_recipient="Bob")
     by.memory.add([Message(content="hi", sender="Ada"), question, calling(adding)])
     assert adding.response(by).content == "hi from Ada", "nobody holds the message that the call answers"
+    by.load_state_dict(json.loads(json.dumps(by.state_dict())))
+    assert adding.response(by).content == "hi from Ada", "the session was saved"
     other, _ = unaddressed("Eve")
     assert "no message that waits" in adding.response(other).content
     by.memory.add(Message(content="something else"))

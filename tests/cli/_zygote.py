@@ -135,7 +135,8 @@ def _number(connection: socket.socket) -> int:
 @cache
 def started_zygote(*loads: str) -> str:
     """Start the process that forks; return the path of its socket."""
-    program = [sys.executable, "-W", "error", str(Path(__file__)), *loads]
+    warnings = () if loads else ("-W", "error")  # who reads files is started without, and Pillow warns of some
+    program = [sys.executable, *warnings, str(Path(__file__)), *loads]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None

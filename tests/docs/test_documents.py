@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from _postgres import postgres_server
 
-from ._blocks import blocks_in
+from ._blocks import Block, blocks_in
 from ._examples import Run
 from ._runner import ROOT, Runner, save
 from ._server import ScriptedServer
@@ -21,13 +22,19 @@ WITH_DATABASE = "docs/scale-out.md"
 DOCUMENTS = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
 
 
+@cache
+def saved_blocks() -> list[Block]:
+    """The blocks of all documents that are files."""
+    blocks = [block for name in DOCUMENTS for block in blocks_in((ROOT / name).read_text(encoding="utf-8"))]
+    return [block for block in blocks if block.file is not None]
+
+
 @pytest.fixture
 def runner(tmp_path: Path) -> Iterator[Runner]:
     """A runner in a folder with the samples, the environment, and the files that the tutorial and how-to save."""
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    saved = [block for name in DOCUMENTS for block in blocks_in((ROOT / name).read_text(encoding="utf-8"))]
-    assert list(save(saved, tmp_path)) == []
+    assert list(save(saved_blocks(), tmp_path)) == []
     with ScriptedServer(answer) as server:
         yield Runner(tmp_path, server.url)
 

@@ -14,11 +14,14 @@ from typing import Any
 import pytest
 
 from journal._places import Place
-from trivium import Agent, AsyncAgent, this_call, tool
-from trivium.exceptions import DivergedError, RunPausedError, ToolFailedError
+from journal._programs import Stateless
+from trivium import Agent, AsyncAgent, ChatAgent, RunRecord, Task, this_call, tool
+from trivium.commander import Limits
+from trivium.exceptions import DivergedError, LimitExceededError, RunPausedError, ToolFailedError
 from trivium.journal import Journal, ask_later, step, step_async
 from trivium.journal._effects import EffectKind
 from trivium.llms import Request
+from trivium.schema import StatusCode, Usage
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -278,3 +281,32 @@ def test_each_finished_run_of_a_module_has_its_result_for_another_process(place:
     assert (result and result.content, other.view("code").result) == ("hello", None)
     for each in (journal, other):
         each.close()
+
+
+def test_an_answer_that_failed_has_cost_in_each_attempt_what_it_cost(journal: Journal):
+    model = ScriptedModel([[" ", Usage(70, 30)], ["DONE hello", Usage(7, 3)]])
+    for limits in (None, Limits(turns=2), Limits(turns=1), Limits(tokens=50)):
+        record = RunRecord()
+        task = Task(ChatAgent(model, name="clerk"), interactive=False)
+        result = task("Go.", run_id="a", journal=journal, limits=limits, listeners=[record])
+        assert (result.status is StatusCode.DONE) is (limits is None or limits.turns == 2)
+        if result.status is StatusCode.DONE:
+            assert (result.usage, record.roots[0].tokens) == (Usage(77, 33), 110)
+    assert journal.view("a").usage == Usage(77, 33)
+    assert sum(map(sum, journal.outline("a").usage().values())) == 110
+    assert len(model.requests) == 2
+
+
+def test_what_agents_have_spent_below_a_recorded_tool_counts_in_each_attempt(journal: Journal):
+    inner = Agent(ScriptedModel([["yes", Usage(100, 50)]]), name="inner", memory=False)
+
+    def ask() -> str:
+        """Ask another agent."""
+        return inner("Is it so?").content
+
+    ours = Agent(Stateless([call_tool("ask"), Usage(1, 1)], ["done", Usage(2, 2)]), tools=[ask], memory=False)
+    for limits in (None, Limits(tokens=200)):
+        assert ours("Go.", run_id="a", journal=journal, limits=limits).usage == Usage(103, 53)
+        assert journal.view("a").usage == Usage(103, 53)
+    with pytest.raises(LimitExceededError):
+        ours("Go.", run_id="a", journal=journal, limits=Limits(tokens=152))

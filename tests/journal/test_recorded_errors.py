@@ -20,9 +20,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from journal._programs import look
 from trivium import Agent
 from trivium.actions import tool
-from trivium.exceptions import RecordedError
+from trivium.exceptions import RecordedError, ToolError
 from trivium.journal import Journal, step
 from trivium.journal._codec import Codec
 from trivium.testing import ScriptedModel, call_tool
@@ -268,3 +269,16 @@ def test_a_model_is_told_the_same_of_a_failed_tool_in_every_attempt(tmp_path: Pa
 
 if __name__ == "__main__":
     print(json.dumps(program(Journal(sys.argv[1]))))
+
+
+def test_an_outline_tells_the_errors_of_tools_that_ran_beside_each_other(journal: Journal):
+    @tool(effect="read")
+    def fail() -> str:
+        """Fail."""
+        raise ToolError("no such place")
+
+    Agent(ScriptedModel([[call_tool("fail"), call_tool("look", 1, place="Oslo")], "done"]), tools=[fail, look],
+          parallel=True)("Go.", run_id="a", journal=journal)  # fmt: skip
+    failed = journal.view("a").node("Agent/tool:fail")
+    assert [*journal.outline("a").as_json()["errors"].values()] == [failed.error] == ["ToolError: no such place"]
+    assert journal.describe("a", failed.key)["error"] == failed.error

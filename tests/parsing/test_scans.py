@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Generator
 from functools import reduce
 from itertools import count
 from pathlib import Path
@@ -13,6 +14,7 @@ import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from PIL import Image, ImageChops, ImageOps
 
+from _forked import forking
 from cli._command import needs_program
 from parsing._pdf import Placed, pdf, placed_pdf
 from trivium.exceptions import DocumentTimeoutError, DocumentTooLargeError, OCRMissingError, UnreadableDocumentError
@@ -37,6 +39,13 @@ def tesseract() -> str:
     return needs_program("tesseract", "tesseract-ocr")
 
 
+@pytest.fixture
+def forked() -> Generator[None]:
+    """What reads images is forked from a process that has loaded what it needs."""
+    with forking("trivium.parsing.formats._apart_program", "trivium.parsing.formats._ocr", "PIL.TiffImagePlugin"):
+        yield
+
+
 def page_image(placed: list[Placed] = PAGE, dpi: int = 200) -> Image.Image:
     """The page as a scanner sees it."""
     page = pypdfium2.PdfDocument(placed_pdf([placed], size=12))[0]
@@ -54,7 +63,7 @@ def turned(image: Image.Image, degrees: float) -> Image.Image:
     return image.rotate(degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=255)
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tiff", "a.pdf", "a.gif", "a.webp", "a.bmp"])
 def test_images_are_read(tmp_path: Path, name: str) -> None:
     page_image().convert("RGB").save(tmp_path / name, resolution=200, dpi=(200, 200))
@@ -70,7 +79,7 @@ def test_images_are_read(tmp_path: Path, name: str) -> None:
     assert 0.5 < (document.layout.confidence(start, start + 9) or 0) <= 1
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
 @pytest.mark.parametrize(("ink", "hidden"), [("black", "black"), ("white", "black"), ("white", "white")])
 def test_letters_on_a_transparent_ground_are_read(tmp_path: Path, mode: str, ink: str, hidden: str) -> None:
@@ -82,7 +91,7 @@ def test_letters_on_a_transparent_ground_are_read(tmp_path: Path, mode: str, ink
     assert "Invoice number:   4711-2024" in document.content
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 @pytest.mark.parametrize("degrees", [0, -5, 93, 180, 270])
 def test_turned_and_skewed_pages_and_the_ink_in_the_boxes(tmp_path: Path, degrees: float) -> None:
     image = turned(page_image(), degrees)
@@ -96,7 +105,7 @@ def test_turned_and_skewed_pages_and_the_ink_in_the_boxes(tmp_path: Path, degree
     assert [200 / 72 * each for each in box[1:]] == pytest.approx(ink, abs=12)
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_a_receipt_with_few_letters_may_be_turned(tmp_path: Path, degrees: int) -> None:
     receipt = page_image([(60, 560, "Corner Shop"), (60, 540, "Total:"), (160, 540, "EUR 99.50")])
@@ -104,7 +113,7 @@ def test_a_receipt_with_few_letters_may_be_turned(tmp_path: Path, degrees: int) 
     assert " ".join(document.content.split()) == "Corner Shop Total: EUR 99.50"
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 @pytest.mark.parametrize(("seconds", "is_turned"), [(0, True), (10, False)])
 def test_a_page_is_turned_while_there_is_time(monkeypatch: pytest.MonkeyPatch, seconds: int, is_turned: bool) -> None:
     monkeypatch.setattr(_ocr, "monotonic", count(step=seconds).__next__)
@@ -114,7 +123,7 @@ def test_a_page_is_turned_while_there_is_time(monkeypatch: pytest.MonkeyPatch, s
     assert ("Corner Shop" in text) == is_turned
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 def test_a_page_that_cannot_be_read_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     page_image().save(tmp_path / "a.tiff", save_all=True, append_images=[ImageOps.mirror(page_image())])
     assert "4711-2024" in read(tmp_path / "a.tiff").content
@@ -122,7 +131,7 @@ def test_a_page_that_cannot_be_read_is_named(tmp_path: Path, caplog: pytest.LogC
     assert told == f"{tmp_path / 'a.tiff'}: OCR could hardly read page 2: scan it anew at 300 dpi"
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 def test_pages_are_reported_and_several_images_are_pages(tmp_path: Path) -> None:
     second = page_image([(60, 700, "The second page has the name of Bob Brown.")])
     page_image().save(tmp_path / "a.tiff", save_all=True, append_images=[second])
@@ -144,7 +153,7 @@ def test_too_many_scans_are_refused_before_any_is_read(tmp_path: Path, suffix: s
     assert seen == []
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 def test_pages_with_text_do_not_count_as_scans(tmp_path: Path) -> None:
     made = pypdfium2.PdfDocument(pdf([["A page with a text layer, which is read as it is."]]))
     page_image().save(tmp_path / "scan.pdf", resolution=200)
@@ -156,7 +165,7 @@ def test_pages_with_text_do_not_count_as_scans(tmp_path: Path) -> None:
         read(tmp_path / "all.pdf", limits=ReadLimits(scanned_pages=0))
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 def test_a_scanned_page_among_others(tmp_path: Path) -> None:
     words = pypdfium2.PdfDocument(pdf([["A page with a text layer, which is read as it is."]]))
     page_image().save(tmp_path / "scan.pdf", resolution=200)
@@ -172,7 +181,7 @@ def test_a_scanned_page_among_others(tmp_path: Path) -> None:
     assert document.layout.confidence(start, start + 9) is not None
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 def test_evidence_has_the_confidence_of_ocr(tmp_path: Path) -> None:
     document = read_image(tmp_path, page_image())
     case = Case(document, parse_fields("total: money"))
@@ -183,7 +192,7 @@ def test_evidence_has_the_confidence_of_ocr(tmp_path: Path) -> None:
     assert [box[0] for box in found["boxes"]] == [1]
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 def test_languages_are_chosen_or_found(tmp_path: Path) -> None:
     assert "4711" in read_image(tmp_path, page_image(), languages=["eng"]).content
     with pytest.raises(OCRMissingError, match="apt-get install tesseract-ocr-xyz") as caught:
@@ -191,7 +200,7 @@ def test_languages_are_chosen_or_found(tmp_path: Path) -> None:
     assert caught.value.package == "tesseract-ocr-xyz"
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.usefixtures("tesseract", "forked")
 @pytest.mark.parametrize("name", ["de", "german", "deu+eng"])
 def test_a_language_by_another_name_is_no_package(tmp_path: Path, name: str) -> None:
     with pytest.raises(OCRMissingError, match=r'languages=\["deu", "eng"\].*; installed: .*\beng\b') as caught:
@@ -244,6 +253,7 @@ def table_row(word: str, left: int, width: int, confidence: int) -> str:
     return f"5\t1\t1\t1\t1\t1\t{left}\t44\t{width}\t29\t{confidence}\t{word}"
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -277,6 +287,7 @@ READINGS = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("installed", "stands", "text", "left_out"),
     [

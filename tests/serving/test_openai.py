@@ -144,6 +144,34 @@ def test_the_async_client_streams_a_response():
         assert asyncio.run(streamed(str(http.base_url))) == (["You ", "said ", "1", "."], "You said 1.")
 
 
+def test_the_arguments_of_a_call_come_after_it_in_a_stream():
+    with serving() as http, client_of(str(http.base_url)) as client:
+        begun, pieces, done = list[str](), list[str](), list[str]()
+        for event in client.responses.create(model="shop", input="buy", stream=True):
+            match event.type:
+                case "response.output_item.added" if event.item.type == "mcp_call":
+                    begun.append(event.item.arguments)
+                case "response.mcp_call_arguments.delta":
+                    pieces.append(event.delta)
+                case "response.mcp_call_arguments.done":
+                    done.append(event.arguments)
+                case "response.output_item.done" if event.item.type == "mcp_call":
+                    assert event.item.arguments == done[-1]
+                case _:
+                    pass
+        assert [begun, pieces] == [["", ""], done] == [["", ""], ['{"item": "chair"}', '{"amount": 3}']]
+
+
+OWN_TOOLS: Any = {"type": "mcp", "server_label": "trivium", "server_url": "http://x", "require_approval": "always"}
+
+
+def test_a_client_may_name_the_server_of_the_tools_that_it_approves():
+    with serving() as http, client_of(str(http.base_url)) as client:
+        asked = client.responses.create(model="shop", input="buy", tools=[OWN_TOOLS]).output[-1]
+        decided = client.responses.create(model="shop", input=[approval(str(asked.id))], tools=[OWN_TOOLS])
+        assert decided.output_text == "You said 1."
+
+
 def test_an_approval_is_given_in_the_next_response():
     with serving() as http, client_of(str(http.base_url)) as client:
         first = client.responses.create(model="shop", input="buy", metadata={"order": "17"})
@@ -347,6 +375,11 @@ def test_of_a_task_the_result_is_the_answer():
         ({"model": "shop", "input": 7}, openai.BadRequestError, "InvalidRequest"),
         ({"model": "shop", "input": [{"role": "tool", "content": "x"}]}, openai.BadRequestError, "InvalidRequest"),
         ({"model": "shop", "input": "x", "tools": [{"type": "web_search"}]}, openai.BadRequestError, "InvalidRequest"),
+        (
+            {"model": "shop", "input": "x", "tools": [{**OWN_TOOLS, "allowed_tools": ["price"]}]},
+            openai.BadRequestError,
+            "InvalidRequest",
+        ),
         ({"model": "shop", "input": "x", "previous_response_id": "resp_1"}, openai.NotFoundError, "UnknownResponse"),
         ({"model": "shop", "input": "x", "metadata": 7}, openai.BadRequestError, "InvalidRequest"),
     ],

@@ -97,6 +97,13 @@ def test_a_text_is_a_call(config: dict[str, Any], texts: list[str], is_call: boo
         assert agent.marks == ["q3"] * is_call, text
 
 
+@pytest.mark.parametrize("frame", ["{}", "TOOL: {}", "```json\n{}\n```", "```\n{}\n```", "<tool_call>{}</tool_call>"])
+def test_each_of_several_calls_may_have_its_frame(frame: str):
+    agent = Marker("\n\n".join(frame.format(json.dumps({**CALL, "mark": each})) for each in ("q3", "q4")), **AS_TEXT)
+    run(agent)
+    assert agent.marks == ["q3", "q4"]
+
+
 def test_a_model_without_a_tool_interface_writes_its_calls_as_text():
     agent = Marker(JSON)
     agent.llm.takes_tools = False

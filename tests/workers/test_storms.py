@@ -8,13 +8,17 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import make_url
 
 from _postgres import postgres_server
+from trivium import Agent
 from trivium.journal import Journal, QueuedRun
 from trivium.journal.lowlevel import PostgresConnections, queue_of
+from trivium.testing import ScriptedModel
 
 from ._cable import cable
 from ._effects import broken_promises
@@ -89,6 +93,35 @@ def test_both_ends_give_up_a_connection_that_has_become_silent(journal: Journal,
                 assert end.getsockopt(socket.IPPROTO_TCP, getattr(socket, f"TCP_{option}")) == value
     given = make_url(queue_of(journal).url).query  # that of DBOS
     assert (given["keepalives_idle"], given["tcp_user_timeout"]) == ("15", "30000")
+
+
+@pytest.mark.parametrize("lost", ["end", "all"])
+def test_a_run_whose_end_the_database_has_lost_goes_on_when_its_answer_is_wanted(
+    journal: Journal, workers: Fleet, url: str, lost: str
+):
+    """As where a standby took over that had not received it, and the worker noted there that it is done."""
+    workers.start("clerk")
+    run = journal.submit("clerk", "Go.", run_id="a")
+    assert run.result(timeout=30).content == "done"
+    with psycopg.connect(url) as database:
+        database.execute("DELETE FROM trivium_entry WHERE run = 'a' AND kind = 'end' OR %s", (lost == "all",))
+        last = "(SELECT link FROM trivium_entry WHERE run = 'a' ORDER BY seq DESC LIMIT 1)"
+        database.execute(f"UPDATE trivium_run SET status = 'running', ended = NULL, head = {last}".encode())
+        database.execute("DELETE FROM trivium_run WHERE %s", (lost == "all",))
+    assert run.result(timeout=30).content == "done"
+    assert journal.info("a").status == "done"
+
+
+def test_who_knows_that_a_run_has_ended_does_not_know_more_than_the_disk(journal: Journal, url: str):
+    with psycopg.connect(url, autocommit=True) as database:
+
+        def place(of: str) -> Any:
+            return database.execute(f"SELECT pg_current_wal_{of}_lsn() - '0/0'".encode()).fetchone()
+
+        written = list[Any]()
+        agent = Agent(ScriptedModel(lambda request: written.append(place("insert")) or "done"), name="clerk")
+        agent("Go.", run_id="a", journal=journal)
+        assert place("flush") > written[0]
 
 
 @pytest.mark.slow

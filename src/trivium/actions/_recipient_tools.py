@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from pydantic import Field, ValidationInfo, create_model, field_validator
 
@@ -10,13 +10,6 @@ from trivium.actions._tool_message import ToolMessage
 from trivium.module import Module
 from trivium.policies import SourceKind
 from trivium.schema import Entity, Message
-
-
-class _Unaddressed:
-    """The message that lacks a recipient, in the question for it."""
-
-    def __init__(self, message: Message) -> None:
-        self.message = message
 
 
 class AddRecipientTool(ToolMessage):
@@ -45,11 +38,12 @@ class AddRecipientTool(ToolMessage):
             )
             question = next(others, None)
         attachments = () if question is None else question.attachments
-        found = next((each.message for each in attachments if isinstance(each, _Unaddressed)), None)
-        if found is None:
+        held = (cast("dict[str, str]", each) for each in attachments if isinstance(each, dict))
+        waiting = next((each[self.name()] for each in held if self.name() in each), None)
+        if waiting is None:
             text = f"There is no message that waits for its recipient. Send it with `{RecipientTool.name()}`."
             return Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
-        return found.replace(entity=Entity.LLM, sender=agent.name, receiver=self.intended_recipient)
+        return Message(content=waiting, sender=agent.name, entity=Entity.LLM, receiver=self.intended_recipient)
 
 
 class RecipientTool(ToolMessage):
@@ -128,11 +122,11 @@ class RecipientTool(ToolMessage):
 
 
 def _question(agent: Any, message: Message) -> Message:
-    """Ask the model for the recipient of a message; the question holds the message until it is answered."""
+    """Ask the model for the recipient of a message; the question holds its text until it is answered."""
     agent.enable_message(AddRecipientTool)
     text = (
         f"Who is your message for? Call `{AddRecipientTool.name()}` with the `intended_recipient` alone; "
         "do not write the message again."
     )
     question = Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
-    return question.replace(attachments=(_Unaddressed(message),))
+    return question.replace(attachments=({AddRecipientTool.name(): message.content},))  # saved with the session

@@ -27,6 +27,8 @@ _NAMING = frozenset(["request", "name", "tool"])
 _ARGUMENTS = frozenset(["arguments", "parameters", "args"])
 _REQUEST = re.compile(r"<request>\s*+(?:<!\[CDATA\[)?\s*+([\w.-]+)")
 _FRAME = re.compile(r"\A\s*(?:TOOL:)?\s*|</?tool_call>")
+_BETWEEN = re.compile(r"(?:[\s,\[\]]|TOOL:|```(?:json)?)*+")
+"""What may stand between the calls of a text, each of which may have a frame of its own."""
 _BROKEN = re.compile(r"""\s*+\[?\s*+\{.*?["']?request["']?\s*+:\s*+["']([\w.-]+)["']""", re.DOTALL)
 
 
@@ -99,7 +101,7 @@ def calls_in_text(text: str, known: Mapping[str, Any], *, everywhere: bool = Tru
     if everywhere:
         return tool_calls_in(body) or broken_call(body)
     parts = ToolCallReader().feed(body, is_end=True)
-    if any(isinstance(part, str) and part.strip(" \n\t,[]") for part in parts):
+    if not _BETWEEN.fullmatch("".join(part for part in parts if isinstance(part, str))):
         return broken_call(body)
     return tuple(part for part in parts if isinstance(part, ToolCall))
 

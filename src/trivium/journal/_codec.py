@@ -8,6 +8,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import asdict
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -409,18 +410,21 @@ class Notes(NamedTuple):
         sources: what was read for it.
         agents: the digests of agents that are new, by their names.
         has_company: whether others below the same node ran at the same time.
+        usage: what it has cost, with all below it; the outcome of a model tells that itself.
     """
 
     sources: Sources = NOTHING
     agents: Mapping[str, str] = {}
     has_company: bool = False
+    usage: Usage | None = None
 
 
 def with_notes(body: str, given: Notes) -> str:
     """Return the JSON of an outcome together with notes; a codec loads the outcome alone."""
     if given == Notes():
         return body
-    notes = {"sources": sorted(given.sources), "agents": given.agents, "company": given.has_company}
+    usage = given.usage and asdict(given.usage)
+    notes = {"sources": sorted(given.sources), "agents": given.agents, "company": given.has_company, "usage": usage}
     notes = {name: each for name, each in notes.items() if each or name == "sources"}
     return f'{{"{_TAG}":"read","v":{body},{json.dumps(notes, ensure_ascii=False)[1:]}'
 
@@ -431,7 +435,8 @@ def notes_in(body: str) -> Notes:
         return Notes()
     with _readable(body):
         notes = json.loads(body)
-        return Notes(as_sources(notes["sources"]), notes.get("agents", {}), notes.get("company", False))
+        usage = Usage(**notes["usage"]) if "usage" in notes else None
+        return Notes(as_sources(notes["sources"]), notes.get("agents", {}), notes.get("company", False), usage)
 
 
 def without_notes(body: str) -> Any:

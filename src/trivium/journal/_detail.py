@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Final, cast
 
 from trivium.events import JSONObject
-from trivium.journal._codec import Codec
+from trivium.journal._codec import Codec, notes_in, without_notes
 from trivium.journal._store import Entry, Part
 from trivium.journal._tree import RunNode
 
@@ -63,8 +63,8 @@ def describe_node(key: str, entries: Sequence[Entry], codec: Codec, parts: Calla
     agents: dict[str, str] = {}
     before, earlier = list[JSONObject](), list[JSONObject]()
     for entry in entries:
-        if entry.kind == "outcome" and _has_notes(entry.body):
-            agents |= json.loads(entry.body).get("agents", {})
+        if entry.kind == "outcome":
+            agents |= notes_in(entry.body).agents
         if entry.node == key:
             node.read(entry, codec)
         elif entry.node == own.parent:
@@ -85,15 +85,11 @@ def describe_node(key: str, entries: Sequence[Entry], codec: Codec, parts: Calla
     }  # fmt: skip
 
 
-def _has_notes(body: str) -> bool:
-    return body.startswith('{"$":"read"')
-
-
 def _answer(entry: Entry) -> JSONObject:
-    found = json.loads(entry.body)
+    found = without_notes(entry.body)
     if entry.kind == "error":
         return {"name": entry.name, "error": f"{found['kind']}: {found['text']}"}
-    return {"name": entry.name, "outcome": plain(found["v"] if _has_notes(entry.body) else found)}
+    return {"name": entry.name, "outcome": plain(found)}
 
 
 def _arguments(name: str, before: Sequence[JSONObject]) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from trivium.events import JSONObject
+from trivium.journal._codec import without_notes
 
 NodeStatus: TypeAlias = Literal["done", "failed", "open"]
 """The status of a node; one that is open has begun, and nothing says that it has ended."""
@@ -94,7 +95,7 @@ class RunOutline:
         at = self._changed(after) if 0 < after <= self.seq and bisect_right(self.first, after) == size else None
         chosen: Sequence[int] = range(len(self)) if at is None else at
         told = [each for each in chosen if each in self.bodies]
-        failed = {each: json.loads(self.bodies[each]) for each in told if self.status[each] == "failed"}
+        failed = {each: without_notes(self.bodies[each]) for each in told if self.status[each] == "failed"}
         return {
             **({} if at is None else {"at": at}),
             "seq": self.seq,
@@ -127,18 +128,18 @@ class RunOutline:
         Args:
             nodes: the indices of those that count, of nodes that have `bodies`; None: all.
         """
-        answered = [at for at in (self.bodies if nodes is None else nodes) if self.status[at] != "failed"]
-        used = {at: _usage_in(json.loads(self.bodies[at])) for at in answered}
+        models = [at for at in (self.bodies if nodes is None else nodes) if self.names[at] == "model"]
+        used = {at: _usage_in(json.loads(self.bodies[at])) for at in models}
         return {at: each for at, each in used.items() if each is not None}
 
 
 def _usage_in(value: Any) -> list[float] | None:
     """Return the input and output tokens and the dollars of an answer; None: it does not tell them."""
     answer = value["v"] if value.get("$") == "read" else value
-    usage = cast("dict[str, Any] | None", answer["v"].get("usage"))
-    if usage is None:
+    usage = cast("dict[str, Any] | None", None if "kind" in answer else answer["v"].get("usage"))
+    told = usage["v"] if usage is not None else value.get("usage")  # of one that failed, it is noted beside the error
+    if told is None:
         return None
-    told = usage["v"]
     return [told.get("input_tokens", 0), told.get("output_tokens", 0), told.get("usd", 0.0)]
 
 

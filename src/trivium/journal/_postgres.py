@@ -94,7 +94,10 @@ _BEGIN: Final = """
 INSERT INTO trivium_run VALUES (%s, %s, %s, 'running', %s, %s, %s, NULL, '', '') ON CONFLICT (id)
 DO UPDATE SET status = 'running', epoch = excluded.epoch, owner = excluded.owner, ended = NULL, why = ''
 """
-_END: Final = "UPDATE trivium_run SET status = %s, ended = %s, why = %s WHERE id = %s AND epoch = %s"
+_END: Final = """
+UPDATE trivium_run SET status = %s, ended = %s, why = %s
+WHERE id = %s AND epoch = %s AND set_config('synchronous_commit', 'on', true) IS NOT NULL
+"""  # others note elsewhere that it has ended, and must not know more
 _APPEND: Final = """
 WITH mine AS (
     UPDATE trivium_run SET head = %s

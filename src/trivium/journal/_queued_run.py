@@ -100,7 +100,15 @@ class QueuedRun:
             raise RunKilledError(f"the run {self.id!r} was cancelled")
         if status in ("failed", "paused"):
             raise self._queue.error_of(found)
-        return status, self._queue.journal.view(self.id).result if status == "done" else None
+        if status != "done":
+            return status, None
+        with suppress(UnknownRunError):
+            view = self._queue.journal.view(self.id)
+            if view.info.status == "done":
+                return status, view.result
+        with self._queue.typed_errors(self.id):  # its worker has noted its end, which the database has lost since
+            self._queue.client.rewind_workflow(self.id, queue_name=found.queue_name)
+        return "queued", None
 
     def _missing(self) -> str:
         with suppress(JournalError):

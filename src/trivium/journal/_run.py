@@ -28,7 +28,6 @@ from trivium.commander.lowlevel import (
     note_sources,
     parent_of,
     run_in_worker,
-    sources_of,
     wait,
 )
 from trivium.exceptions import JournalError, RunAliveError, RunPausedError
@@ -380,7 +379,7 @@ class DurableRun:
             raise
 
     def _note_error(self, node: CallNode, digest: str, error: Exception, before: Sources) -> None:
-        notes = Notes(node.sources - before, {}, self._claims.has_company(node))
+        notes = Notes(node.sources - before, {}, self._claims.has_company(node), node.spent)
         self._records.write(self._entry("error", node, digest, with_notes(self._codec.dump_error(error), notes)))
 
     @contextmanager
@@ -433,7 +432,7 @@ class DurableRun:
             return self._codec.load(body)
 
     @driver_neutral
-    async def _keep(self, node: TaskNode, digest: str, value: object, codec: Codec, before: Sources = NOTHING) -> Any:
+    async def _keep(self, node: CallNode, digest: str, value: object, codec: Codec, before: Sources = NOTHING) -> Any:
         is_long, kept = is_large(value), None
         with suppress(RuntimeError):  # what runs on the loop has changed the value meanwhile
             kept = await self._beside_loop(partial(codec.keep, value)) if is_long else None
@@ -442,19 +441,25 @@ class DurableRun:
         warn_of_lost(node, lost)
         return await self._beside_loop(load) if is_long else load()
 
-    def _noted(self, node: TaskNode, body: str, before: Sources) -> str:
+    def _noted(self, node: CallNode, body: str, before: Sources) -> str:
         """Return the body of an outcome, with what was read for it and the agents that are new."""
         agents = self._fingerprints.take_new()
         self._records.chains += agents.values()
         digests = {name: chain[-1].digest for name, chain in agents.items()}
-        return with_notes(body, Notes(sources_of(node) - before, digests, self._claims.has_company(node)))
+        spent = None if node.name == "model" else node.spent  # a reply tells that itself
+        return with_notes(body, Notes(node.sources - before, digests, self._claims.has_company(node), spent))
 
-    def _recorded(self, node: TaskNode, outcome: tuple[EntryKind, str], codec: Codec) -> Any:
-        """Return or raise what is recorded; the node has read what was read for it."""
+    def _recorded(self, node: CallNode, outcome: tuple[EntryKind, str], codec: Codec) -> Any:
+        """Return or raise what is recorded; the node has read what was read for it, and spent what was spent."""
         kind, body = outcome
         if kind == "decision":
             return Decided(**json.loads(body))
-        note_sources(node, notes_in(body).sources)
+        notes = notes_in(body)
+        note_sources(node, notes.sources)
+        if (spent := notes.usage) is not None:
+            node.spent = spent
+            if node.name != "model" and (budget := node.scope.budget) is not None:  # a model counts its own
+                budget.settle((0, 0.0), spent.total, spent.usd)
         if kind == "error":
             stop_again(node, error := self._error_in(node, body, codec))
             vars(error)["_is_recorded"] = True  # those who log errors have told it before

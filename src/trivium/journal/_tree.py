@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from trivium.journal._codec import Codec, without_notes
+from trivium.journal._codec import Codec, notes_in, without_notes
 from trivium.journal._outline import NodeStatus, outline_of
 from trivium.journal._store import Entry
 from trivium.schema import ToolCall, Usage
@@ -101,6 +101,8 @@ class RunNode:
                 self.error = f"{found['kind']}: {found['text']}"
                 self.is_effect = self.is_effect or not self.digest  # a call that was stopped is none
                 self.digest = entry.digest
+                if self.name == "model":
+                    self.usage += notes_in(entry.body).usage or Usage()
             case _:
                 pass
 

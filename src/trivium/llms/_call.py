@@ -253,7 +253,12 @@ async def call_model(model: ModelProtocol, request: Request, node: CallNode | No
             fresh: list[Reply] = []
             act = partial(_ask, model, request, node, outer, fresh)
             agent = partial(made_of, model, request)
-            node.result = await journal.perform(node, asked_of(request), act, types=REPLY_TYPES, made_of=agent)
+            try:
+                node.result = await journal.perform(node, asked_of(request), act, types=REPLY_TYPES, made_of=agent)
+            except Exception as error:
+                if "_is_recorded" in vars(error):  # such an answer was a turn too, and may have cost something
+                    _repeat(model, request, node, None)
+                raise
             if not fresh:
                 _repeat(model, request, node, node.result)
         return node.result
@@ -315,14 +320,19 @@ async def _ask(
     return reply
 
 
-def _repeat(model: ModelProtocol, request: Request, node: CallNode, reply: Reply) -> None:
-    """Count a reply that a journal had, and emit its text and its usage as if the model had answered now."""
-    usage, budget = reply.usage, node.scope.budget
+def _repeat(model: ModelProtocol, request: Request, node: CallNode, reply: Reply | None) -> None:
+    """Count a reply that a journal had, and emit its text and its usage as if the model had answered now.
+
+    It is None for an answer that failed, which has cost what the node has spent.
+    """
+    usage, budget = node.spent if reply is None else reply.usage, node.scope.budget
     if budget is not None:
-        size = len(reply.text) + len(reply.reasoning) + sum(len(each.arguments) for each in reply.tool_calls)
-        spent = usage or _estimate(model, request, budget, size)
+        spent = usage or Usage()
+        if usage is None and reply is not None:
+            size = len(reply.text) + len(reply.reasoning) + sum(len(each.arguments) for each in reply.tool_calls)
+            spent = _estimate(model, request, budget, size)
         budget.settle(budget.take_turn(), spent.total, spent.usd)
-    if reply.text and node.scope.listeners:
+    if reply is not None and reply.text and node.scope.listeners:
         emit(node, DeltaEvent, reply.text)
     if usage is not None:
         node.spent = usage

@@ -128,15 +128,17 @@ class ResponseEvents:
     def _begin_call(self, event: JSONObject) -> Iterator[JSONObject]:
         call = {
             "id": f"mcp_{self.response['id'][5:]}_{event['key']}", "type": "mcp_call", "server_label": LABEL,
-            "name": event["name"], "arguments": event["arguments"], "output": None, "error": None,
+            "name": event["name"], "arguments": "", "output": None, "error": None,
             "status": "in_progress", "approval_request_id": event.get("asked"),
         }  # fmt: skip
         item, index, added = self._add(call)
+        item["arguments"] = arguments = event["arguments"]  # to the client they come piece by piece, as with OpenAI
         self._calls[event["key"]] = item, index
         yield added
         place = {"item_id": item["id"], "output_index": index}
         yield self._event("response.mcp_call.in_progress", **place)
-        yield self._event("response.mcp_call_arguments.done", arguments=item["arguments"], **place)
+        yield self._event("response.mcp_call_arguments.delta", delta=arguments, **place)
+        yield self._event("response.mcp_call_arguments.done", arguments=arguments, **place)
 
     def _end_call(self, event: JSONObject) -> Iterator[JSONObject]:
         if event["key"] not in self._calls:  # it was asked about, in the response before

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from trivium.events import JSONObject
 from trivium.serving._answers import decide_rest
 from trivium.serving._approvals import DECISION_BESIDE, Verdict
-from trivium.serving._http import MOST, json_response, owner_of, read_object, text_field, whole_number
+from trivium.serving._http import MOST, json_response, objects_in, owner_of, read_object, text_field, whole_number
 from trivium.serving._log import STOPS
 from trivium.serving._openai import check_format, parse_conversation
-from trivium.serving._response_events import ResponseEvents, asked_id, response_id_of
+from trivium.serving._response_events import LABEL, ResponseEvents, asked_id, response_id_of
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._served_run import ServedRun, followed
 from trivium.serving._streams import Awaited, Streamed, follow_as, server_event
@@ -28,6 +28,8 @@ _APPROVAL: Final = "mcp_approval_response"
 _FORM: Final = "an mcp_approval_response has approval_request_id, approve (true or false), and a reason if you like"
 _OURS: Final = ("mcp_call", "mcp_list_tools", "mcp_approval_request", "reasoning", "item_reference")
 """Items of earlier responses that clients send back, beside messages."""
+_OWN_TOOLS: Final = {"type", "server_label", "server_url", "require_approval"}
+"""What a client may say of the tools here, which are those of an MCP server to it; some approve of no others."""
 
 
 class _Part(NamedTuple):
@@ -272,8 +274,10 @@ def _checked(body: JSONObject) -> JSONObject:
     Raises:
         Failure: something cannot be done here.
     """
+    tools = objects_in(body.get("tools")) or []
+    is_own = bool(tools) and all(each.get("server_label") == LABEL and each.keys() <= _OWN_TOOLS for each in tools)
     for name in ("tools", "conversation", "prompt"):
-        if body.get(name):
+        if body.get(name) and not (is_own and name == "tools"):
             raise Failure(422, "InvalidRequest", f"{name} cannot be given: the served agent has its own")
     text = body.get("text")
     check_format(cast("JSONObject", text).get("format") if isinstance(text, dict) else None, "text.format")
