@@ -67,8 +67,8 @@ def is_blocking() -> bool:
     A nested `asyncio.run()` is async again, since its loop differs from the one with which the driver began;
     a new task never inherits the driver, as it would from a context variable.
     """
-    driving = local.here.driving  # first: to ask for the running loop is a system call in async code
-    return driving is not _NOT_DRIVING and driving is get_running_loop()
+    # In this order: to ask for the running loop is a system call in async code.
+    return (driving := local.here.driving) is not _NOT_DRIVING and driving is get_running_loop()
 
 
 def place_of_caller() -> tuple[int, int]:

@@ -231,9 +231,7 @@ class TaskNode:
             FinishedNodeError: the node that it was put below has ended.
             CommanderNotRunError: the commander does not run.
         """
-        if parent is not None:
-            check_option("parent", parent, TaskNode, "a job or a called handler", "call_handler")
-        above = self if parent is None else parent
+        above: TaskNode = check_option("parent", parent or self, TaskNode, "a job or a called handler", "call_handler")
         above.commander.call_handler_threadsafe(handler, above)
 
     async def exit_commander(self, return_result: Any = None) -> None:
