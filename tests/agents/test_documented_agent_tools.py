@@ -166,6 +166,22 @@ def test_use_is_turned_off_for_one_tool_for_all_or_for_all_but_one():
     assert content(every.agent_response(call())) == "9", "handling is another matter"
 
 
+@pytest.mark.shows("Agent.llm_tools_map", "Agent.llm_tools_known", "Agent.llm_tools_usable", "Agent.llm_tools_handled")
+def test_a_tool_that_is_taken_out_of_a_table_is_gone_and_an_unknown_one_is_an_error():
+    def tools(agent: ChatAgent) -> list[list[str]]:
+        return [list(agent.llm_tools_map), list(agent.llm_tools_usable), list(agent.llm_tools_handled)]
+
+    popped, discarded, wrong = with_tools(Square, Greet), with_tools(Square, Greet), with_tools(Square, Greet)
+    popped.llm_tools_map.pop("square")
+    discarded.llm_tools_known.discard("square")
+    for agent in (popped, discarded):
+        assert tools(agent) == [["greet"]] * 3
+        assert content(agent.llm_response("hi")) == "hello"
+    wrong.llm_tools_usable.add("squares")
+    with pytest.raises(TypeError, match="a tool that its agent does not know: squares: did you mean square"):
+        wrong.llm_response("hi")
+
+
 @pytest.mark.shows("ChatAgentConfig.enable_orchestration_tool_handling", "DoneTool", "DoneTool.content", "semantic 9")
 def test_the_tools_that_steer_a_task_are_handled_unless_turned_off():
     ends = call('{"request": "done_tool", "content": "42"}')
