@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
@@ -92,6 +92,13 @@ def test_a_tool_can_be_forced_until_another_is_enabled():
     assert agent.llm_function_force is None
     agent.enable_message(Square, force=True)
     assert agent.llm_function_force == {"name": "square"}
+    for taken in (lambda: agent.disable_message_use(Square), lambda: agent.disable_message_use_except(Greet)):
+        agent.enable_message([Greet, Square], force=True)
+        taken()
+        assert agent.llm_response("hi") is not None
+        request = cast("ScriptedModel", agent.model).requests[-1]
+        assert ([each.name for each in request.tools], request.tool_choice) == (["greet"], "auto")
+    agent.enable_message(Square, force=True)
     agent.enable_message(Greet)
     assert agent.llm_function_force is None
 

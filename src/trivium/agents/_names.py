@@ -181,8 +181,7 @@ class AgentNames(Module):
 
     def disable_message_use_except(self, message_class: Any) -> None:
         """Let the model use no tool message but this one."""
-        kept = message_class.name()
-        self._toolbox = replace(self.toolbox, usable=tuple(each for each in self.toolbox.usable if each == kept))
+        self.llm_tools_usable.intersection_update([message_class.name()])
 
     def sample_multi_round_dialog(self) -> str:
         """Return an invented dialog with the first two tools, as an example for a model."""
