@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
@@ -92,6 +92,13 @@ def test_a_tool_can_be_forced_until_another_is_enabled():
     assert agent.llm_function_force is None
     agent.enable_message(Square, force=True)
     assert agent.llm_function_force == {"name": "square"}
+    for taken in (lambda: agent.disable_message_use(Square), lambda: agent.disable_message_use_except(Greet)):
+        agent.enable_message([Greet, Square], force=True)
+        taken()
+        assert agent.llm_response("hi") is not None
+        request = cast("ScriptedModel", agent.model).requests[-1]
+        assert ([each.name for each in request.tools], request.tool_choice) == (["greet"], "auto")
+    agent.enable_message(Square, force=True)
     agent.enable_message(Greet)
     assert agent.llm_function_force is None
 
@@ -164,6 +171,22 @@ def test_use_is_turned_off_for_one_tool_for_all_or_for_all_but_one():
     assert (usable(one), usable(every), usable(others)) == ({"greet"}, set(), {"square"})
     assert list(others.llm_tools_usable) == ["square"]
     assert content(every.agent_response(call())) == "9", "handling is another matter"
+
+
+@pytest.mark.shows("Agent.llm_tools_map", "Agent.llm_tools_known", "Agent.llm_tools_usable", "Agent.llm_tools_handled")
+def test_a_tool_that_is_taken_out_of_a_table_is_gone_and_an_unknown_one_is_an_error():
+    def tools(agent: ChatAgent) -> list[list[str]]:
+        return [list(agent.llm_tools_map), list(agent.llm_tools_usable), list(agent.llm_tools_handled)]
+
+    popped, discarded, wrong = with_tools(Square, Greet), with_tools(Square, Greet), with_tools(Square, Greet)
+    popped.llm_tools_map.pop("square")
+    discarded.llm_tools_known.discard("square")
+    for agent in (popped, discarded):
+        assert tools(agent) == [["greet"]] * 3
+        assert content(agent.llm_response("hi")) == "hello"
+    wrong.llm_tools_usable.add("squares")
+    with pytest.raises(TypeError, match="a tool that its agent does not know: squares: did you mean square"):
+        wrong.llm_response("hi")
 
 
 @pytest.mark.shows("ChatAgentConfig.enable_orchestration_tool_handling", "DoneTool", "DoneTool.content", "semantic 9")

@@ -15,7 +15,7 @@ ANY = 40  # for 1,000 lines; they have 13 to 43
 TRICKS = 3  # for 1,000 lines; they have 1.4 to 2.4
 QUESTION_WORDS = 0.02  # of all docstrings
 NAMED_TWICE = 15
-TRUNK_LINES = 9_454  # the aim is 7_285; 8_571 before, then files that moved here, provenance, gates and refusals
+TRUNK_LINES = 9_453  # the aim is 7_285; 8_571 before, then files that moved here, provenance, gates and refusals
 TRUNK = ("schema", "module", "commander", "agents", "tasks")
 BRANCHES = ("trivium.agents.special",)
 """Packages below the trunk that it does not stand on."""

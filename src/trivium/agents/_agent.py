@@ -18,7 +18,6 @@ from trivium.agents._calls import as_message, class_of, handled_by, is_empty, ov
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
-from trivium.agents._parts import FormatOption
 from trivium.agents._typed import CallMethod, T_co, type_argument, typed_class
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
@@ -129,7 +128,7 @@ class Agent(AgentNames, Generic[T_co]):
         llm: ModelOption | AgentConfig = None,
         template: Instruction = None,
         memory: MemoryOption | Literal["default"] = "default",
-        output_format: type[T_co] | FormatOption = None,
+        output_format: type[T_co] | parts.FormatOption = None,
         aggregator: DefaultAggregator | dict[str, Any] | None = None,
         name: str | None = None,
         description: str = "",
@@ -294,13 +293,15 @@ class Agent(AgentNames, Generic[T_co]):
             raise ArgumentTypeError(
                 f"{self.name} has nothing to answer: give it a message that its memory keeps", "message"
             )
-        choice, specs = "auto", described.specs_of(self)
+        choice, specs, box = "auto", described.specs_of(self), self._toolbox
         if "tool_choice" in extra:
-            choice = parts.tool_choice(extra["tool_choice"], {*self._toolbox.usable, *(each.name for each in specs)})
+            choice = parts.tool_choice(extra["tool_choice"], {*box.usable, *(each.name for each in specs)})
             extra = {name: value for name, value in extra.items() if name != "tool_choice"}
+        if box.forced is not None and (box.forced in box.usable or box.forced not in box.known):
+            choice = box.forced
         parameters = {**self._parameters, **extra} if extra else self._parameters
         schema, reader = (form.schema, form.parse_response) if (form := self.answer_format) else (None, None)
-        return Request(history, specs, self._toolbox.forced or choice, schema, parameters, reader)
+        return Request(history, specs, choice, schema, parameters, reader)
 
     def _runs_itself(self, answer: Message, calls: Sequence[ToolCall]) -> bool:
         """Judge an answer's calls; return whether they run in the agent's own call, and are not left to a task."""

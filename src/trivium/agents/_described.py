@@ -55,7 +55,7 @@ def calls_in_own_text(agent: Agent[Any], text: str) -> tuple[ToolCall, ...]:
     is_plain = "{" not in text and "<" not in text and "TOOL:" not in text
     if is_plain and agent.overridden.isdisjoint(READERS):  # most answers
         return ()
-    everywhere = agent.config is not None and agent.config.search_for_tools_everywhere
+    everywhere = agent.options.search_for_tools_everywhere
     reads = everywhere or overrides(agent, *READERS) or writes_calls_as_text(agent)
     calls = read_calls(agent, text, everywhere=everywhere) if reads else ()
     if not (calls or is_plain or agent.answer_format or overrides(agent, *READERS)) and writes_calls_as_text(agent):
@@ -66,8 +66,7 @@ def calls_in_own_text(agent: Agent[Any], text: str) -> tuple[ToolCall, ...]:
 
 def _may_try_again(agent: Agent[Any]) -> bool:
     """Return whether the model reads an error about its text and answers again, and nobody wants the text itself."""
-    run, config = task_run_of(agent), agent.config
-    is_wanted = config is not None and config.handle_llm_no_tool == NonToolAction.DONE
+    run, is_wanted = task_run_of(agent), agent.options.handle_llm_no_tool == NonToolAction.DONE
     return not is_wanted and bool(agent.toolbox.own if run is None else run.may_try_again())
 
 

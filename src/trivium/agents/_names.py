@@ -21,8 +21,8 @@ from trivium.agents._answer_format import AnswerFormat, values_in, with_output
 from trivium.agents._config import AgentConfig
 from trivium.agents._parts import late_callbacks
 from trivium.agents._toolbox import NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox
-from trivium.agents._user import AskUser, ask_other
-from trivium.commander import CallNode, current
+from trivium.agents._user import AskUser, ask_user
+from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.module import Module
@@ -181,8 +181,7 @@ class AgentNames(Module):
 
     def disable_message_use_except(self, message_class: Any) -> None:
         """Let the model use no tool message but this one."""
-        kept = message_class.name()
-        self._toolbox = replace(self.toolbox, usable=tuple(each for each in self.toolbox.usable if each == kept))
+        self.llm_tools_usable.intersection_update([message_class.name()])
 
     def sample_multi_round_dialog(self) -> str:
         """Return an invented dialog with the first two tools, as an example for a model."""
@@ -224,7 +223,14 @@ class AgentNames(Module):
         Returns:
             Its answer; None where the user refused, or it does not know.
         """
-        return await ask_other(self, agent, request, no_answer, user_confirm)
+        kind = type(agent).__name__
+        prompt = f"Send this to {kind}? {request} (y or n)"
+        if user_confirm and (await ask_user(self, prompt) or "y").strip().lower() not in ("y", "yes"):
+            return None
+        answer: Message | None = await invoke(agent.llm_response, request)
+        if answer is None or str(answer.content).strip(" \n,.!?:") == no_answer:
+            return None
+        return f"{kind} says: {answer.content}".strip()
 
     ask_agent = sync_method(ask_agent_async)
 

@@ -14,6 +14,7 @@ from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import classes_by_name, guidance_of, refuse_twins
 from trivium.exceptions import ArgumentTypeError
 from trivium.schema import ToolSpec
+from trivium.schema.lowlevel import check_name
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
@@ -122,7 +123,13 @@ class Toolbox:
 
     @cached_property
     def usable_classes(self) -> tuple[ToolClass, ...]:
-        """The classes that the model may use."""
+        """The classes that the model may use.
+
+        Raises:
+            ArgumentTypeError: the agent does not know one of them.
+        """
+        for name in self.usable:
+            check_name(name, self.known, "the model may use a tool that its agent does not know:")
         return tuple(self.known[name] for name in self.usable)
 
     @cached_property
@@ -130,7 +137,7 @@ class Toolbox:
         """The descriptions that are sent to the model."""
         changed = {*self.written.get("llm_functions_map", ()), *self.without_defaults}
         own = {name: self.functions[name].to_tool_spec() for name in changed.intersection(self.usable)}
-        return tuple(own[name] if name in own else self.known[name].spec() for name in self.usable)
+        return tuple(own[each.name()] if each.name() in own else each.spec() for each in self.usable_classes)
 
     @cached_property
     def explained(self) -> bool:
@@ -224,10 +231,11 @@ class NameSet(MutableSet[str]):
 
     def fill(self, names: Iterable[str]) -> None:
         """Have the toolbox hold these names instead."""
-        box, changed = self._agent.toolbox, dict[str, Any]({self._field: (names := tuple(names))})
+        box, names = self._agent.toolbox, tuple(names)
         if self._field == "known":
-            changed["known"] = {name: box.known[name] for name in names if name in box.known}
-        self._agent.toolbox = replace(box, **changed)
+            ToolTable(self._agent).fill({name: box.known[name] for name in names if name in box.known})
+        else:
+            self._agent.toolbox = replace(box, **dict[str, Any]({self._field: names}))
 
     def __contains__(self, name: object) -> bool:
         return name in self._names()
@@ -315,7 +323,9 @@ class ToolTable(MutableMapping[str, ToolClass]):
 
     def fill(self, tools: Mapping[str, ToolClass]) -> None:
         """Have the toolbox hold these tools instead."""
-        self._agent.toolbox = replace(self._agent.toolbox, known=dict(tools))
+        box = self._agent.toolbox
+        usable, handled = (_minus(names, box.known.keys() - tools.keys()) for names in (box.usable, box.handled))
+        self._agent.toolbox = replace(box, known=dict(tools), usable=usable, handled=handled)
 
     def __setitem__(self, name: str, value: ToolClass) -> None:
         self.fill({**self, name: value})

@@ -40,7 +40,10 @@ async def ask_user(agent: AgentNames, prompt: str, is_turn: bool = False) -> str
         from trivium.agents._callbacks import user_callback
 
         ask = user_callback(agent.own_callbacks, is_turn)
-    ask = ask or terminal_of(agent)
+    if ask is None and (ask := agent.terminal) is None:  # it knows what was typed before
+        from trivium.terminal.lowlevel import user_port  # loaded only where a user is asked
+
+        ask = agent.terminal = user_port()
     with nullcontext() if is_within("user") else step("user") as node:
         given = str(await _request_input(ask, prompt) or "")
         if node is not None:
@@ -85,24 +88,3 @@ async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
         return agent.create_user_response(text)
     content = text.removeprefix("SYSTEM").strip()
     return Message(content=content, sender=entity.value.lower(), entity=entity, sources=frozenset())
-
-
-def terminal_of(agent: AgentNames) -> AskUser:
-    """Return the function that asks at a terminal of the agent's own, which knows what was typed before."""
-    if (terminal := agent.terminal) is None:
-        from trivium.terminal.lowlevel import user_port  # loaded only where a user is asked
-
-        terminal = agent.terminal = user_port()
-    return terminal
-
-
-async def ask_other(agent: AgentNames, other: Any, request: str, no_answer: str, user_confirm: bool) -> str | None:
-    """Ask another agent's model, after the user agreed; see `ask_agent`."""
-    kind = type(other).__name__
-    prompt = f"Send this to {kind}? {request} (y or n)"
-    if user_confirm and (await ask_user(agent, prompt) or "y").strip().lower() not in ("y", "yes"):
-        return None
-    answer: Message | None = await invoke(other.llm_response, request)
-    if answer is None or str(answer.content).strip(" \n,.!?:") == no_answer:
-        return None
-    return f"{kind} says: {answer.content}".strip()

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field
+from pydantic import AliasChoices, Field, field_validator
 
 from trivium.actions import ToolMessage
 from trivium.exceptions import ConfigurationError
@@ -31,14 +31,14 @@ class EventType(str, Enum):
     CUSTOM = "custom"
 
 
-def check_pattern(text: str) -> str:
+def check_pattern(text: str | None) -> str | None:
     """Return a regular expression as it is given.
 
     Raises:
         ConfigurationError: it is none.
     """
     try:
-        re.compile(text)
+        re.compile(text or "")
     except re.error as error:
         raise ConfigurationError(f"the pattern {text!r} is no regular expression: {error}") from None
     return text
@@ -59,9 +59,10 @@ class AgentEvent(ConfigModel):
     event_type: EventType
     tool_name: str | None = None
     tool_class: type[ToolMessage] | None = None
-    content_pattern: Annotated[str, AfterValidator(check_pattern)] | None = None
+    content_pattern: str | None = None
     responder: str | None = None
     sender: str | None = None
+    _is_pattern = field_validator("content_pattern")(check_pattern)
 
 
 class DoneSequence(ConfigModel):

@@ -154,8 +154,7 @@ class LoopDetector:
     refusals: int
 
     def __init__(self, config: TaskConfig) -> None:
-        self._config, self.counts = config, Counter()
-        self._rounds = max(2, config.inf_loop_wait_factor)  # what was said once does not repeat
+        self._config, self.counts, self._rounds = config, Counter(), max(2, config.inf_loop_wait_factor)
         self.last = deque(maxlen=config.inf_loop_cycle_len * self._rounds)
         self._refused_at, self.refusals = -5, 0
 
@@ -174,7 +173,7 @@ class LoopDetector:
         self._refused_at = step
 
     def find(self, step: int) -> str:
-        """Return a description of the loop after so many steps; "" if there is none."""
+        """Return a description of the loop after so many steps; "" if there is none. One round is none."""
         longest, wait = self._config.inf_loop_cycle_len, self._rounds
         if self.refusals > self._config.inf_loop_wait_factor:
             return "every second message is a refusal"

@@ -53,8 +53,7 @@ class TaskTool(ToolMessage):
         with step("name") as node:
             name = re.sub(r"[^a-zA-Z0-9_-]+", "-", self.agent_name or "").strip("-") or f"agent-{node.new_id()[:8]}"
         done = DoneTool.name()
-        config, ways = agent.config, {"use_tools", "use_functions_api"}
-        own: dict[str, Any] = {} if config is None else config.model_dump(include=ways, exclude_unset=True)
+        own: dict[str, Any] = agent.options.model_dump(include={"use_tools", "use_functions_api"}, exclude_unset=True)
         config = ChatAgentConfig(
             name=name,
             llm=self.model or agent.llm,
