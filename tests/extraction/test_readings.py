@@ -105,6 +105,10 @@ def test_spaces_in_an_identifier_make_no_difference(text: str, proposed: str, va
         ("Miete 1.849 €", "1.849 €", 1849),
         ("1.849 €; 74,19 € or £74.19", "1.849 €", 1849),  # not settled
         ("£1.849 per litre, total £74.19", 1849, 1849),
+        ("£1.849 per litre, total £74.19", 1.849, 1.849),
+        ("Miete 1.849 €, Strom 74,19 €", 1.849, 1849),
+        ("Miete 2.000 €, Strom 74,19 €", {"amount": 2.0}, 2000),
+        ("1,849 €/l, Miete 1.849 €, Strom 74,19 €", 1.849, 1.849),
     ],
 )
 def test_the_marks_of_clear_amounts_tell_the_reading_of_others(text: str, proposed: object, value: float) -> None:

@@ -69,6 +69,9 @@ def test_docx_in_reading_order(tmp_path: Path) -> None:
     assert read_docx(tmp_path, document).metadata.title == "Contract"
 
 
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+
+
 def paragraph(inner: str) -> Any:
     return parse_xml(
         f"<w:p {nsdecls('w')} xmlns:mc='http://schemas.openxmlformats.org/markup-compatibility/2006'>{inner}</w:p>"
@@ -83,6 +86,17 @@ def paragraph(inner: str) -> Any:
         ("<w:r><w:t>old </w:t></w:r><w:ins><w:r><w:t>new</w:t></w:r></w:ins>", "old new\n"),
         ("<w:r><w:t>kept</w:t></w:r><w:del><w:r><w:delText>gone</w:delText></w:r></w:del>", "kept\n"),
         ("<w:sdt><w:sdtContent><w:r><w:t>form field</w:t></w:r></w:sdtContent></w:sdt>", "form field\n"),
+        (  # a prompt that nobody has replaced, and an answer
+            "<w:r><w:t>Name: </w:t></w:r><w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent><w:r><w:t>Click here"
+            "</w:t></w:r></w:sdtContent></w:sdt><w:sdt><w:sdtPr><w:showingPlcHdr w:val='0'/></w:sdtPr><w:sdtContent>"
+            "<w:r><w:t>Ada</w:t></w:r></w:sdtContent></w:sdt>",
+            "Name: Ada\n",
+        ),
+        (
+            f"<m:oMath xmlns:m='{MATH}'><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r>"
+            "</m:sup></m:sSup><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>4</m:t></m:r></m:den></m:f></m:oMath>",
+            "x^2 1/4\n",
+        ),
         (
             "<w:hyperlink><w:r><w:t>link</w:t></w:r></w:hyperlink><w:r><w:noBreakHyphen/><w:t>x</w:t></w:r>",
             "link-x\n",
@@ -167,6 +181,21 @@ def test_cells_of_a_docx_that_reach_over_rows_are_repeated(tmp_path: Path) -> No
     table.cell(1, 0).merge(table.cell(3, 0))
     lines = read_docx(tmp_path, document).content.splitlines()
     assert lines == ["Flat Item | Price", "12 | rent | 5", "12 | heat | 7", " |  |", " |  | 9"]
+
+
+def test_a_table_in_a_cell_of_a_docx_has_rows_of_its_own(tmp_path: Path) -> None:
+    document: Any = docx.Document()
+    table = document.add_table(2, 2)
+    for row, texts in enumerate([("Work", "Price"), ("Advice", "net")]):
+        for column, text in enumerate(texts):
+            table.cell(row, column).text = text
+    inner = table.cell(1, 1).add_table(2, 2)
+    for cell, text in zip(
+        (each for row in inner.rows for each in row.cells), ["day", "800", "hour", "110"], strict=True
+    ):
+        cell.text = text
+    content = read_docx(tmp_path, document).content
+    assert content == "Work | Price\n\nAdvice\n\nnet\n\nday | 800\nhour | 110\n"
 
 
 def test_raised_lowered_and_struck_text_of_a_docx(tmp_path: Path) -> None:
@@ -351,6 +380,8 @@ def test_damaged_pdfs_are_typed_errors_or_text(tmp_path: Path) -> None:
 
 
 def test_a_pdf_with_more_text_than_the_limit(tmp_path: Path) -> None:
-    pages = pdf([["many words " * 20]]).replace(b"/Kids [4 0 R] /Count 1", b"/Kids [" + b"4 0 R " * 40 + b"] /Count 40")
+    pages = pdf([["many words " * 5] * 4]).replace(
+        b"/Kids [4 0 R] /Count 1", b"/Kids [" + b"4 0 R " * 40 + b"] /Count 40"
+    )
     with pytest.raises(DocumentTooLargeError, match="more text"):
         read(save(tmp_path, pages), max_bytes=4000)

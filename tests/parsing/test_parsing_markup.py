@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium.exceptions import UnreadableDocumentError
-from trivium.parsing import read
+from trivium.parsing import Locator, MailDocument, read
 from trivium.parsing.formats._email import parse_email
 from trivium.parsing.formats._formats import Original
 from trivium.parsing.formats._html import parse_page
@@ -234,6 +234,18 @@ def test_plain_text_is_preferred_and_attachments_are_named_and_read(tmp_path: Pa
         text
         == f"{HEADERS}\nplain\n\nAttachment: Übersicht 1.pdf\nAttachment: notes.txt\n\nAttachment: notes.txt\nshown\n"
     )
+
+
+def test_an_invitation_has_its_time_and_place(tmp_path: Path) -> None:
+    message = mail("Please come.\n")
+    event = "DTSTART:20240305T100000\nLOCATION:Room 7\\, no\n rth\nSUMMARY:Audit\\nof May\n"
+    message.add_alternative(event, subtype="calendar")
+    found = read_mail(tmp_path, message.as_bytes())
+    assert isinstance(found, MailDocument)
+    assert found.content.startswith(f"{HEADERS}\nPlease come.\n\nAttachment: (text/calendar)\n\nAttachment: (text/")
+    text = found.attachments[0].document
+    assert text.content == "DTSTART:20240305T100000\nLOCATION:Room 7, north\nSUMMARY:Audit of May\n"
+    assert Locator(text).place(text.content.index("Audit")).line == 4
 
 
 def test_html_mail_becomes_text(tmp_path: Path) -> None:

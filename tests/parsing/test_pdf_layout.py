@@ -133,6 +133,18 @@ PAGES: list[tuple[str, list[Placed], str]] = [
         "Ada   Eve   Ida\nBob   Fay   Jan\nCyd   Guy   Kai\nDan   Hal\n\nPlace   Name   Time\n1   x   1,00\n2   y\n\n"
         "Item   Price   Tax\nPen   5   1\nInk   6\n7   1",
     ),
+    (
+        "the head of another table",
+        [
+            *column(72, 700, "Gross|4,00|Base|4,50"),
+            *column(200, 700, "Tax|1,00|Health|0,70"),
+            *column(300, 700, "Church||Pension|0,20"),
+            *column(400, 700, "Solidarity|0,10|Work|0,30"),
+            *column(500, 700, "Sum|1,10"),
+        ],
+        "Gross   Tax   Church   Solidarity   Sum\n4,00   1,00   0,10   1,10\nBase   Health   Pension   Work\n"
+        "4,50   0,70   0,20   0,30",
+    ),
     ("a word in parts, side by side", [(72, 700, "Rech"), (94.5, 700, "nung 17")], "Rechnung 17"),
     ("a word that is drawn twice", [(72, 700, "Total"), (72.3, 700, "Total"), (110, 700, "5")], "Total   5"),
     ("paragraphs", column(72, 700, "One|two") + column(72, 640, "Three"), "One\ntwo\n\nThree"),
@@ -321,6 +333,13 @@ def test_text_that_nobody_sees_is_left_out(tmp_path: Path, before: str, font: st
     drawn = f"q {before} BT {font} 72 700 Td (Order it) Tj ET Q BT /F1 12 Tf 72 400 Td (Total) Tj ET"
     document = read_pdf(tmp_path, with_stream(drawn.encode()))
     assert ("Order it" in document.content, "Total" in document.content) == (is_read, True)
+
+
+@pytest.mark.parametrize("turn", [0, 90, 180, 270])
+def test_text_that_is_cut_off_the_page_is_left_out(tmp_path: Path, turn: int) -> None:
+    cut = f"/CropBox [60 400 500 780] /Rotate {turn}"
+    placed = [(72.0, 700.0, "Seen"), (72.0, 200.0, "Below"), (10.0, 700.0, "Left"), (520.0, 700.0, "Right")]
+    assert read_pdf(tmp_path, placed_pdf([placed], cut)).content == "Seen\n\n"
 
 
 @pytest.mark.parametrize("is_packed", [False, True])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from trivium.extraction._borders import begins_word, ends_word, is_in_compound
 from trivium.extraction._currencies import DOLLARS, currencies_of, unit_pattern
 from trivium.extraction._dates import date_spans
 from trivium.extraction._money import MoneySpan, money_spans
 from trivium.extraction._normal_form import LINE_BREAK, NormalForm, Span, hyphen_breaks, normalise
-from trivium.extraction._numbers import SPACE, number_spans
+from trivium.extraction._numbers import SPACE, number_spans, proposed_numbers
 
 _HYPHEN_IN_WORD = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _HYPHENATED = re.compile(r"(\w+)(- ?)(?=(\w+))")
@@ -265,7 +265,15 @@ class SourceText:
 
         >>> SourceText("£1.849 per litre, total £74.19").by_marks("1.849", (Decimal(1849), Decimal("1.849")))
         (Decimal('1.849'), Decimal('1849'))
+        >>> SourceText("1.849 kWh, total €74,19").by_marks(1.849, (Decimal("1.849"),))
+        (Decimal('1849'), Decimal('1.849'))
         """
+        if isinstance(proposed, Mapping):
+            proposed = cast("Mapping[str, object]", proposed).get("amount")
+        if isinstance(proposed, float) and self._decimal_marks == {","}:
+            copied = f"{proposed:.3f}"  # JSON has no marks of thousands: the model left out the quotes
+            if all(copied in self.text[slice(*span)] for each in values for span in self.numbers_equal(each)):
+                proposed, values = copied, proposed_numbers(copied)
         mark = _EITHER.search(proposed) if isinstance(proposed, str) and len(set(map(abs, values))) == 2 else None
         if not mark or len(self._decimal_marks) != 1:
             return values

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trivium.parsing.formats._pictures import page_pictures
     from trivium.parsing.formats._reading import opening_error, read_original
     from trivium.parsing.formats._records import declared_separator
+    from trivium.parsing.formats._rows import column_names
     from trivium.parsing.formats._sheets import SheetOrder, sheet_rows
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Tag",
     "attachment_at",
     "check_documents",
+    "column_names",
     "declared_charset",
     "declared_separator",
     "decode",
@@ -81,6 +83,7 @@ _HOMES = {
     "Tag": "formats._markup",
     "attachment_at": "_mail",
     "check_documents": "_chunk",
+    "column_names": "formats._rows",
     "declared_charset": "formats._html",
     "declared_separator": "formats._records",
     "decode": "formats._decoding",

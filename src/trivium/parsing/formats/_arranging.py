@@ -195,6 +195,8 @@ def _table(rows: Sequence[list[_Cell]], start: int) -> list[dict[int, _Cell]]:
                 edges[under[0]] = min(edges[under[0]][0], cell.left), max(edges[under[0]][1], cell.right)
         if not 1 < len(row) == len(places) or 0 not in places or not -row[0].height < space < 2.5 * row[0].height:
             break
+        if not any(map(_has_digit, row)) and any(_has_digit(cell) for at, cell in table[-1].items() if at in places):
+            break  # words below numbers: the head of another table
         table.append(places)
     return table
 

@@ -28,6 +28,7 @@ _PICTURES = {
     "Wingdings 2": {0x2A: "☐", 0x4F: "✗", 0x50: "✓", 0x51: "☒", 0x52: "☒", 0x53: "☒", 0x54: "☒", 0xA3: "☐"},
 }
 _PRIVATE = 0xF000  # symbols of fonts stand at this offset
+_OPERATORS = {"sup": "^", "sub": "_", "num": " ", "den": "/"}  # of an equation
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 
@@ -166,7 +167,11 @@ def _value(owner: Any, path: str) -> str:
 
 
 def _drop_hidden(root: Any, hidden: Collection[str]) -> None:
-    """Remove the runs that Word does not display."""
+    """Remove the runs that Word does not display, and what it displays in a field that nobody has filled in."""
+    for prompt in list(root.iter(f"{_WORD}showingPlcHdr")):
+        if prompt.get(f"{_WORD}val") not in _FALSE:
+            for run in list(prompt.getparent().getparent().iter(f"{_WORD}r")):
+                run.getparent().remove(run)
     for run in list(root.iter(f"{_WORD}r")):
         own = _is_hidden(run)
         if own is None and hidden:
@@ -250,6 +255,7 @@ def _characters(element: _Element, boxes: list[_Element]) -> Iterator[str]:
         elif name == "txbxContent":
             boxes.append(child)
         elif name not in _UNSEEN:
+            yield _OPERATORS.get(name, "")
             yield from _characters(child, boxes)
 
 
@@ -284,6 +290,11 @@ def _rows(table: _Element) -> Iterator[str]:
     for row in _find(table, "tr"):
         column, cells, below = 0, list[str](), dict[int, str]()
         found = [(cell, " ".join(" ".join(_block_lines(cell)).split())) for cell in _find(row, "tc")]
+        if any(True for cell, _ in found for _ in cell.iter(f"{_WORD}tbl")):  # whose cells are not those of this row
+            for cell, _ in found:
+                yield from ("", *_block_lines(cell))
+            yield ""
+            continue
         is_filled = any(text for _, text in found)
         for cell, text in found:
             merge = cast("Any", cell).find(f"{_WORD}tcPr/{_WORD}vMerge")

@@ -18,7 +18,7 @@ from trivium.parsing.formats._email_lines import Walk
 from trivium.parsing.formats._formats import AttachedFile, Original, Parsed, suffix_of
 from trivium.parsing.formats._html import marked_text
 from trivium.parsing.formats._lines import split_line_marks, with_line_mark
-from trivium.parsing.formats._media_types import suffix_for
+from trivium.parsing.formats._media_types import CALENDAR, suffix_for
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _LONGEST_HEADER = 20_000  # longer ones stay encoded: the standard library takes quadratic time
@@ -170,7 +170,8 @@ def _name_of(part: Message) -> str:
 
 def _is_attached(part: Message) -> bool:
     is_text = part.get_content_maintype() == "text" and part.get_content_disposition() != "attachment"
-    return not part.is_multipart() and not is_text
+    # An invitation is declared to be another form of the text, but has the time and the place.
+    return not part.is_multipart() and (not is_text or part.get_content_type() == CALENDAR)
 
 
 def _attached_files(message: Message) -> Iterator[AttachedFile]:

@@ -18,6 +18,7 @@ TIFF = "image/tiff"
 GIF = "image/gif"
 WEBP = "image/webp"
 BMP = "image/bmp"
+CALENDAR = "text/calendar"
 CSV = "text/csv"
 TSV = "text/tab-separated-values"
 JSON = "application/json"
@@ -39,7 +40,7 @@ _TEXTS = {
     "text/x-tex": ".tex .sty .cls .bib",
     "text/troff": ".roff .man",
     "text/vtt": ".vtt",
-    "text/calendar": ".ics",
+    CALENDAR: ".ics",
     "application/xml": ".xml .xsd .xsl .xslt .rss .atom .svg .docbook .dbk",
     "application/yaml": ".yaml .yml",
     "application/toml": ".toml",

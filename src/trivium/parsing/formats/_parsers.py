@@ -14,6 +14,7 @@ from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._formats import Original, Parsed, detect_media_type
 from trivium.parsing.formats._media_types import (
     BMP,
+    CALENDAR,
     CSV,
     DOCX,
     EMAIL,
@@ -38,6 +39,7 @@ _PARSERS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         MARKDOWN: ("_front_matter", "parse_markdown"),
         HTML: ("_html", "parse_html"),
         EMAIL: ("_email", "parse_email"),
+        CALENDAR: ("_calendar", "parse_calendar"),
         CSV: ("_records", "parse_csv"),
         TSV: ("_records", "parse_tsv"),
         JSON: ("_json_text", "parse_json_file"),

@@ -217,7 +217,10 @@ class PDFFile:
         matrix = display_matrix(self.pdfium, page, *size)
         dpi = POINTS * max(1.0, _LOOK / max(*size, 1.0))
         words = page_words(self.pdfium, page, matrix, lambda: self.image(page, size, dpi), lambda: self._counts_points)
-        return list(words)
+        width, height = size  # what was cut off is still in the file
+        return [
+            each for each in words if each.right > 0 and each.bottom > 0 and each.left < width and each.top < height
+        ]
 
     @cached_property
     def _counts_points(self) -> bool:

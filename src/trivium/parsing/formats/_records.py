@@ -50,11 +50,18 @@ def record_lines(lines: Iterable[str], separator: str | None = None) -> Iterator
     >>> list(record_lines(["name;rent\\n", 'Ada;"9\\n', '50"\\n', "Bob;8"]))
     [(1, 'name | rent\\n'), (2, 'name: Ada | rent: 9 50\\n'), (4, 'name: Bob | rent: 8\\n')]
     """
-    names: tuple[str, ...] | None = None
+    names, is_below_empty = tuple[str, ...](), True
     for number, cells in _records(iter(lines), separator):
-        if text := row_line(cells, names or ()):
+        if is_below_empty and sum(map(bool, found := column_names(cells))) > sum(map(bool, names)):
+            text, names = (
+                row_line(cells),
+                found,
+            )  # of the first table, or of one with more columns: banks put remarks above
+        else:
+            text = row_line(cells, names)
+        is_below_empty = not text
+        if text:
             yield number, f"{text}\n"
-            names = column_names(cells) if names is None else names
 
 
 def declared_separator(line: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -23,9 +23,32 @@ def column_names(cells: Sequence[str]) -> tuple[str, ...]:
     """
     names = tuple(map(_on_one_line, cells))
     filled = [name for name in names if name]
-    are_names = all(_YEAR.fullmatch(name) or not _VALUE.fullmatch(name) for name in filled)
-    are_names = are_names and sum(name.endswith((":", "：")) for name in filled) in (0, len(filled))
+    are_names = _hold_no_value(filled) and sum(name.endswith((":", "：")) for name in filled) in (0, len(filled))
     return names if are_names and len(filled) > 1 and len(set(filled)) == len(filled) else ()
+
+
+def joined_names(names: Sequence[str], cells: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns with those in the row below them, if that is a second row of names; else none.
+
+    It is if a name reaches over columns that have their own names there, and the first column has one name only.
+
+    >>> joined_names(["Item", "2023", "", "2024"], ["", "Units", "Sum", "Units", "Sum"])
+    ('Item', '2023 Units', '2023 Sum', '2024 Units', '2024 Sum')
+    >>> joined_names(["Name", "City", ""], ["Ada", "Bonn", "new"]), joined_names(["", "Sum"], ["Ada", "open"])
+    ((), ())
+    """
+    above, reaches, joined = "", False, list[str]()
+    for name, cell in zip_longest(names, map(_on_one_line, cells), fillvalue=""):
+        reaches = reaches or bool(above and cell and not name)
+        above = name or (above and cell and above)
+        joined.append(f"{above} {cell}".strip())
+    filled = [name for name in joined if name]
+    is_second = reaches and not (names[0] and cells[0]) and len(set(filled)) == len(filled)
+    return tuple(joined) if is_second and _hold_no_value(filter(None, map(_on_one_line, cells))) else ()
+
+
+def _hold_no_value(names: Iterable[str]) -> bool:
+    return all(_YEAR.fullmatch(name) or not _VALUE.fullmatch(name) for name in names)
 
 
 def row_line(cells: Sequence[str], names: Sequence[str] = ()) -> str:

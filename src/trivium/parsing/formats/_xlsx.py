@@ -20,7 +20,7 @@ from trivium.parsing.formats._packages import (
     read_properties,
     reading_package,
 )
-from trivium.parsing.formats._rows import column_names, row_line
+from trivium.parsing.formats._rows import column_names, joined_names, row_line
 
 _BYTES_A_CELL = 4  # size of a cell for the limit: a few bytes can stand for thousands of empty ones
 _EXACT = 2**53
@@ -118,6 +118,10 @@ class SheetTables:
                 self._above += 1
             return ()
         filled = {column for column, value in enumerate(values) if value}
+        is_first = not self._texts and not self._others and not self._may_begin
+        if is_first and texts == filled and (names := joined_names(self._names, values)):
+            self._begin(names)
+            return ()
         if self._may_begin:
             if len(filled) == len(texts) == 1:  # a title
                 return ()

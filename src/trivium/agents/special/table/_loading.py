@@ -319,7 +319,7 @@ class Loader(NamedTuple):
             reason = str(error).replace(str(self.folder / f"source{file.suffix}"), file.name).splitlines()[0]
             advice = "it is damaged, or no table"
             if "utf-8" in str(error).lower() or "unicode" in str(error).lower():
-                advice = "it is not UTF-8: give encoding='latin-1', or save it as UTF-8"
+                advice = "it is not UTF-8: give encoding='cp1252' (Western), or save it as UTF-8"
             raise UnreadableDocumentError(f"{file} cannot be read ({reason}): {advice}", str(file)) from None
         finally:
             link.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from trivium.agents.special.table._creating import (
 from trivium.agents.special.table._limits import TableLimits
 from trivium.agents.special.table._number_marks import NumberSigns, read_numbers, unusual_numbers
 from trivium.exceptions import ConfigurationError, DocumentTooLargeError, UnreadableDocumentError
-from trivium.parsing.lowlevel import declared_separator
+from trivium.parsing.lowlevel import column_names, declared_separator
 
 _MARKS: Final = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _DELIMITERS: Final = ",;\t|"
@@ -134,7 +134,7 @@ def check_width(line: bytes, file: Path, limits: TableLimits) -> None:
         DocumentTooLargeError: it has too many.
     """
     lines = [line.decode("utf-8", "replace")]
-    if max(_width(lines, each) for each in _DELIMITERS) > limits.columns:
+    if max(len(_cells(lines, each)) for each in _DELIMITERS) > limits.columns:
         raise too_many_columns(file, limits)
 
 
@@ -247,16 +247,22 @@ def find_layout(execute: Execute, path: Path, file: Path, limits: TableLimits) -
     lines = re.split(r"\r\n|\r|\n", head.decode("utf-8-sig", "replace"))
     declared = declared_separator(lines[0])
     first = next((at for at, line in enumerate(lines) if line.strip()), 0)
-    widths = {each: _width(lines[first:], each) for each in _DELIMITERS}
+    widths = {each: len(_cells(lines[first:], each)) for each in _DELIMITERS}
     best = max(_DELIMITERS, key=lambda each: widths[each])
+    empty = next((at for at, line in enumerate(lines) if at > first and line and not line.strip(f'" {best}')), 0)
+    names = list(filter(None, column_names(_cells(lines[empty + 1 :], best))))  # below a line such as ";;;"
+    above = lines[first:empty]
+    has_remarks = bool(above) and all(len(list(filter(None, _cells([each], best)))) < len(names) for each in above)
+    if has_remarks:
+        first, widths[best] = empty + 1, len(_cells(lines[empty + 1 :], best))
     if declared:
-        best, first, widths[declared] = declared, 1, _width(lines[1:], declared)
+        best, first, widths[declared] = declared, 1, len(_cells(lines[1:], declared))
     # Left to itself DuckDB takes no line of 2,000,000 bytes, and keeps 16 times the longest line.
     buffers = f"max_line_size = {limits.line_bytes}, buffer_size = {max(4 << 20, 2 * limits.line_bytes)}"
     own = Layout(best, '"', first, widths[best], buffers, is_own=True)
     if own.width > limits.columns:
         raise too_many_columns(file, limits)
-    if declared:
+    if declared or has_remarks:
         return own
     source = f"sniff_csv({sql_text(path)}, header = true, {buffers})"
     query = f"SELECT Delimiter, Quote, SkipRows, len(Columns) FROM {source}"  # noqa: S608
@@ -273,11 +279,11 @@ def find_layout(execute: Execute, path: Path, file: Path, limits: TableLimits) -
     return Layout(delimiter, '"' if quote == _EMPTY else quote, skip, width, buffers)
 
 
-def _width(lines: list[str], delimiter: str) -> int:
+def _cells(lines: list[str], delimiter: str) -> list[str]:
     try:
-        return len(next(csv.reader(lines, delimiter=delimiter), list[str]()))
+        return next(csv.reader(lines, delimiter=delimiter), list[str]())
     except csv.Error:  # a value that is longer than Python's reader takes
-        return 1
+        return [lines[0]]
 
 
 def write_even(execute: Execute, path: Path, layout: Layout, file: Path) -> Path:
