@@ -31,19 +31,13 @@ def within(tree: ast.AST) -> tuple[ast.AST, ...]:
     """
     found = [tree]
     for node in found:  # it grows meanwhile
-        for field in _fields_with_nodes(type(node)):
+        for field in node._fields:
             value = getattr(node, field, None)
             if isinstance(value, list):
                 found += [each for each in cast("list[object]", value) if isinstance(each, ast.AST)]
-            elif isinstance(value, ast.AST):
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
                 found.append(value)
     return tuple(found)
-
-
-@cache
-def _fields_with_nodes(kind: type[ast.AST]) -> tuple[str, ...]:
-    texts = {"id", "attr", "ctx", "kind", "type_comment", *(("value",) if kind is ast.Constant else ())}
-    return tuple(each for each in kind._fields if each not in texts)
 
 
 class TestModule:
