@@ -83,7 +83,7 @@ def test_images_are_read(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
 @pytest.mark.parametrize(("ink", "hidden"), [("black", "black"), ("white", "black"), ("white", "white")])
 def test_letters_on_a_transparent_ground_are_read(tmp_path: Path, mode: str, ink: str, hidden: str) -> None:
-    letters = ImageOps.invert(page_image())
+    letters = ImageOps.invert(page_image().crop((0, 0, 1700, 700)))  # its first four lines
     image = Image.new("RGBA", letters.size, hidden)
     image.paste(ink, mask=letters)
     image.putalpha(letters)
