@@ -66,7 +66,7 @@ def turned(image: Image.Image, degrees: float) -> Image.Image:
 @pytest.mark.usefixtures("tesseract", "forked")
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tiff", "a.pdf", "a.gif", "a.webp", "a.bmp"])
 def test_images_are_read(tmp_path: Path, name: str) -> None:
-    page_image().convert("RGB").save(tmp_path / name, resolution=200, dpi=(200, 200))
+    page_image(PAGE[:4]).convert("RGB").save(tmp_path / name, resolution=200, dpi=(200, 200))
     document = read(tmp_path / name)
     assert isinstance(document, PagedDocument)
     lines = document.content.splitlines()
