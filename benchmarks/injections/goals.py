@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any, NamedTuple
 
 _MARK, _EMMA = "mark.black-2134@gmail.com", "emma.johnson@bluesparrowtech.com"
+
+
+def copied(environment: Any) -> Any:
+    """Return a copy, all the way down: `deepcopy` takes five times as long."""
+    return pickle.loads(pickle.dumps(environment, pickle.HIGHEST_PROTOCOL))
 
 
 class Call(NamedTuple):
@@ -19,11 +25,11 @@ def attackers_calls(suite: str, injection: Any, environment: Any) -> list[Call]:
 
     An injection task that only wants something said has none.
     """
-    copy = environment.model_copy(deep=True)
+    copy = copied(environment)
     truth = [Call(each.function, dict(each.args)) for each in injection.ground_truth(copy)]
     if truth or suite != "workspace":
         return truth
-    return _OURS[injection.ID](environment.model_copy(deep=True), injection)
+    return _OURS[injection.ID](copied(environment), injection)
 
 
 def _mail(subject: str, body: str, to: str = _MARK, **more: Any) -> Call:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from goals import Call, attackers_calls
+from goals import Call, attackers_calls, copied
 from suites import Case
 
 from trivium.llms import ChatModel, Delta, Request, ToolCallPart
@@ -44,7 +44,7 @@ class Obedient(ChatModel):
         self._case, self._world, self._renamed = case, world, renamed
         self._marks = [words(text) for text in case.texts]
         self._read = 0
-        truth = case.user.ground_truth(world.environment.model_copy(deep=True))
+        truth = case.user.ground_truth(copied(world.environment))
         self.users_calls = [Call(each.function, dict(each.args)) for each in truth]
         self._left = deque(self.users_calls)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from goals import Call
+from goals import Call, copied
 from obedient import ATTACKER, USER, Obedient
 from sinks import SINKS
 from suites import Case
@@ -123,7 +123,7 @@ def judge(task: Any, case: Case, world: World, text: str, calls: list[Call]) -> 
             return verdict
     name = "security" if task is case.injection else "utility"
     # To look at an inbox changes it.
-    arguments = (text, case.environment.model_copy(deep=True), world.environment.model_copy(deep=True))
+    arguments = (text, copied(case.environment), copied(world.environment))
     by_calls = getattr(task, f"{name}_from_traces")(*arguments, [world.as_call(each) for each in calls])
     verdict = bool(getattr(task, name)(*arguments) if by_calls is None else by_calls)
     case.judged.append((ended, verdict))

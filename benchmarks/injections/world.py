@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from goals import Call
+from goals import Call, copied
 from obedient import USER
 from pydantic_core import to_json
 from sinks import SINKS, SOURCES
@@ -57,7 +57,7 @@ class World:
 
     def begin(self, environment: Any) -> None:
         """Begin a case in a copy of its environment."""
-        self.environment = environment.model_copy(deep=True)
+        self.environment = copied(environment)
         self.origin = USER
         self.ran, self.asked, self._approved = [], [], []
 

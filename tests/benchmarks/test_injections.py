@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 PYTHON = ROOT / ".peers" / "agentdojo" / "bin" / "python"
 PAGE = ROOT / "docs" / "injections.md"
 ATTACK = "tool_knowledge"  # it names the tools and their arguments
-EVERY = 11  # of 949 pairs of tasks; prime to the numbers of the attackers' tasks, so that all of these occur
+EVERY = 13  # of 949 pairs of tasks; prime to the numbers of the attackers' tasks, so that all of these occur
 ASKED, ALONE = "default policy, the user is asked", "default policy, nobody is there"
 
 

@@ -121,8 +121,9 @@ from trivium.agents.special.table import ReadOnlyTables
 width, rows, file = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 with file.open("w") as opened:
     opened.write(",".join(f"c{at}" for at in range(width)) + "\\n")
+    values = ",".join(f"text ROW {at}" if at % 2 else f"ROW.{at}" for at in range(width)) + "\\n"
     for row in range(rows):
-        opened.write(",".join(f"text {row} {at}" if at % 2 else f"{row}.{at}" for at in range(width)) + "\\n")
+        opened.write(values.replace("ROW", str(row)))
 tables = ReadOnlyTables(file)
 said = str(tables.query(f"SELECT count(*), max(c{width - 1}) FROM wide").rows)
 """

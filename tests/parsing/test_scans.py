@@ -66,7 +66,7 @@ def turned(image: Image.Image, degrees: float) -> Image.Image:
 @pytest.mark.usefixtures("tesseract", "forked")
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tiff", "a.pdf", "a.gif", "a.webp", "a.bmp"])
 def test_images_are_read(tmp_path: Path, name: str) -> None:
-    page_image().convert("RGB").save(tmp_path / name, resolution=200, dpi=(200, 200))
+    page_image(PAGE[:4]).convert("RGB").save(tmp_path / name, resolution=200, dpi=(200, 200))
     document = read(tmp_path / name)
     assert isinstance(document, PagedDocument)
     lines = document.content.splitlines()
@@ -83,7 +83,7 @@ def test_images_are_read(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
 @pytest.mark.parametrize(("ink", "hidden"), [("black", "black"), ("white", "black"), ("white", "white")])
 def test_letters_on_a_transparent_ground_are_read(tmp_path: Path, mode: str, ink: str, hidden: str) -> None:
-    letters = ImageOps.invert(page_image())
+    letters = ImageOps.invert(page_image().crop((0, 0, 1700, 700)))  # its first four lines
     image = Image.new("RGBA", letters.size, hidden)
     image.paste(ink, mask=letters)
     image.putalpha(letters)
