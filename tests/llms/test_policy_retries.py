@@ -96,6 +96,24 @@ def test_what_the_server_says_goes_before_the_table(chat: ChatServer, status: st
     assert len(chat.received) == asked
 
 
+def test_a_call_that_groqs_model_wrote_wrongly_is_asked_for_again(chat: ChatServer) -> None:
+    chat.scripts = [refused("400 No", code="tool_use_failed"), gpt_text("a")]
+    assert asyncio.run(collect(model_at(chat)))[0] == "a"
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (http_answer(b'{"Message": "Bearer Token has expired"}', "403 No"), "403: Bearer Token has expired"),
+        (refused("400 No", "tool choice requires --enable-auto-tool-choice"), r"Capabilities\(tools=False\)"),
+    ],
+)
+def test_bedrocks_and_vllms_refusals_say_why(chat: ChatServer, script: Script, told: str) -> None:
+    chat.scripts = [script]
+    with pytest.raises(ProviderStatusError, match=told):
+        asyncio.run(collect(model_at(chat)))
+
+
 @pytest.mark.parametrize(
     ("script", "kind"),
     [

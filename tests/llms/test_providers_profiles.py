@@ -193,6 +193,23 @@ def test_azure_is_asked_at_its_customers_address(
     assert "authorization" not in chat.received[0].headers
 
 
+@pytest.mark.parametrize("provider", ["azure", "vllm"])
+def test_a_function_gives_the_token_of_each_request_and_of_each_try(provider: str, chat: ChatServer) -> None:
+    tokens = iter(["t1", "t2", "t3"])
+    model = OpenAIModel("m", provider=provider, base_url=chat.url, api_key=lambda: next(tokens))
+    chat.scripts = [gpt_text("a"), http_answer(b"{}", status="503 Busy"), gpt_text("b")]
+    assert "a" in deltas_of(model)
+    assert "b" in deltas_of(model)
+    assert [each.headers["authorization"] for each in chat.received] == ["Bearer t1", "Bearer t2", "Bearer t3"]
+    assert not any("api-key" in each.headers for each in chat.received)
+
+
+def test_a_function_that_returns_no_key_is_told(chat: ChatServer) -> None:
+    model = OpenAIModel("m", base_url=chat.url, api_key=lambda: None)  # type: ignore[return-value] - a user's mistake
+    with pytest.raises(ConfigurationError, match="the function of the API key returned None"):
+        deltas_of(model)
+
+
 def test_azure_without_an_address_says_what_to_set() -> None:
     with pytest.raises(ConfigurationError, match="AZURE_OPENAI_ENDPOINT"):
         resolve("azure:m")

@@ -94,6 +94,8 @@ class QueuedRun:
         Raises:
             Exception: as for `result_async`.
         """
+        from dbos import error as errors
+
         found = self._queue.find(self.id)
         status = self._queue.status_of(found)
         if status == "cancelled":
@@ -104,9 +106,10 @@ class QueuedRun:
             return status, None
         with suppress(UnknownRunError):
             view = self._queue.journal.view(self.id)
-            if view.info.status == "done":
+            if view.info.status not in ("killed", "running"):
                 return status, view.result
-        with self._queue.typed_errors(self.id):  # its worker has noted its end, which the database has lost since
+        # Its worker has noted its end, which the database has lost since; others may wait for it too, and be first.
+        with self._queue.typed_errors(self.id), suppress(errors.DBOSException):
             self._queue.client.rewind_workflow(self.id, queue_name=found.queue_name)
         return "queued", None
 

@@ -38,7 +38,7 @@ class ClaudeModel(ProviderModel):
         model: name of the model at the server.
         base_url: address of the server, with or without `/v1` or `/v1/messages`. Default the public interface.
         api_key: default `$TRIVIUM_API_KEY`; for the public interface also `$ANTHROPIC_API_KEY`. Other servers may
-            need none. Several are used in turn.
+            need none. Several are used in turn; a function returns one for each request.
         timeout: seconds without a byte from the server after which the request fails; default 120.
         parameters: sampling parameters for every request; those of a request override them. Without `max_tokens`, an
             answer has up to 32,000 tokens from Claude 4.5 on, otherwise 8,192 (Claude 3: 4,096), in addition to the

@@ -25,7 +25,7 @@ class GoogleModel(ProviderModel):
         model: name of the model, such as "gemini-3-flash"; "tunedModels/NAME" for one of your own.
         base_url: address of the server with its version part. Default the public interface.
         api_key: default `$TRIVIUM_API_KEY`; for the public interface also `$GEMINI_API_KEY` or `$GOOGLE_API_KEY`.
-            Other servers may need none. Several are used in turn.
+            Other servers may need none. Several are used in turn; a function returns one for each request.
         timeout: seconds without a byte from the server after which the request fails; default 120.
         parameters: sampling parameters for every request; those of a request override them.
         retry: the policy for failed requests; default `RetryPolicy()`.

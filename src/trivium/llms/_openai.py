@@ -46,7 +46,7 @@ class OpenAIModel(ProviderModel):
             provider's address.
         api_key: default `$TRIVIUM_API_KEY`; for a known provider also its own variable, such as `$OPENAI_API_KEY`,
             which is sent to that provider only. Other servers may need none. Several are used in turn; one that a
-            server refuses is not used again.
+            server refuses is not used again. A function is called at each request for a token that expires.
         timeout: seconds without a byte from the server after which the request fails; default 120.
         parameters: sampling parameters for every request; those of a request override them.
         provider: the provider's name, the prefix of a model's name such as "groq" in "groq:NAME", or a profile of your
@@ -75,7 +75,7 @@ class OpenAIModel(ProviderModel):
         model: str,
         *,
         base_url: str | None = None,
-        api_key: str | Sequence[str] | None = None,
+        api_key: str | Sequence[str] | Callable[[], str] | None = None,
         timeout: float = 120.0,
         parameters: Mapping[str, Any] | None = None,
         provider: str | Profile | None = None,

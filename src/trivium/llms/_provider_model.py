@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -34,7 +34,7 @@ class ProviderModel(ChatModel):
         model: str,
         *,
         base_url: str | None = None,
-        api_key: str | Sequence[str] | None = None,
+        api_key: str | Sequence[str] | Callable[[], str] | None = None,
         timeout: float = 120.0,
         parameters: Parameters | None = None,
         retry: RetryPolicy | None = None,
@@ -44,6 +44,7 @@ class ProviderModel(ChatModel):
     ) -> None:
         self.name, self.price = model, price
         self._own_headers = _checked_headers(headers or {})
+        self._key_headers = partial(key_headers, self.profile, given=api_key)
         self.gen_params = dict(parameters or {})
         base = self.profile.address(base_url, model)
         keys = keys_for(self.profile, base, api_key)
@@ -73,7 +74,7 @@ class ProviderModel(ChatModel):
 
     def _headers(self, key: str) -> Mapping[str, str]:
         """Return the headers of a request with a key."""
-        return key_headers(self.profile, key)
+        return self._key_headers(key)
 
     def _all_headers(self, key: str) -> Mapping[str, str]:
         return {**self._headers(key), **self._own_headers}
@@ -94,9 +95,13 @@ class ProviderModel(ChatModel):
         return self._answer(request, common_names(self.gen_params, request.parameters))
 
 
-def keys_for(profile: Profile, url: str, given: str | Sequence[str] | None, argument: str = "api_key") -> Keys:
-    """Return the keys for requests to an address: several given ones are used in turn; otherwise `Profile.key_for`
-    chooses one at each request."""
+def keys_for(
+    profile: Profile, url: str, given: str | Sequence[str] | Callable[[], str] | None, argument: str = "api_key"
+) -> Keys:
+    """Return the keys for requests to an address: several given ones are used in turn; a function is asked at each
+    request, and otherwise `Profile.key_for` chooses one then."""
+    if callable(given):
+        return Keys((), given)
     if given is None or isinstance(given, str):
         return Keys((), partial(profile.key_for, url, given, argument))
     return Keys(given)
@@ -120,6 +125,7 @@ def _checked_headers(headers: Mapping[Any, object]) -> dict[str, str]:
     return found
 
 
-def key_headers(profile: Profile, key: str) -> Mapping[str, str]:
-    """Return the headers that carry a key to a provider."""
-    return {profile.key_header: key} if key and profile.key_header else bearer(key)
+def key_headers(profile: Profile, key: str, given: object = None) -> Mapping[str, str]:
+    """Return the headers that carry a key to a provider; what a function returns is a token, which Azure takes so."""
+    is_plain = profile.key_header and not (profile.form == "openai" and callable(given))
+    return {profile.key_header: key} if key and is_plain else bearer(key)

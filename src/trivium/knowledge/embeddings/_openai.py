@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal, cast
@@ -38,7 +38,7 @@ class OpenAIEmbedding(EmbeddingModel):
     Args:
         model: name of the model at the server.
         base_url: address of the server, with its version part; default: the provider's address.
-        api_key: as for `OpenAIModel`; several keys are used in turn.
+        api_key: as for `OpenAIModel`; several keys are used in turn, and a function returns one for each request.
         dimensions: requested length of the vectors; default: the model's own. If the model is not known, one text is
             embedded when the length is first needed.
         encoding_format: encoding of the vectors; "base64" is a third of the size of "float". A server may send either.
@@ -70,7 +70,7 @@ class OpenAIEmbedding(EmbeddingModel):
         model: str,
         *,
         base_url: str | None = None,
-        api_key: str | Sequence[str] | None = None,
+        api_key: str | Sequence[str] | Callable[[], str] | None = None,
         dimensions: int | None = None,
         encoding_format: Literal["base64", "float"] = "base64",
         query_prefix: str = "",
@@ -97,7 +97,7 @@ class OpenAIEmbedding(EmbeddingModel):
         self.batch_texts, self.at_once = batch_texts, at_once
         self.profile = profile_of(provider, base_url)
         base = self.profile.address(base_url, model)
-        headers = partial(key_headers, self.profile)
+        headers = partial(key_headers, self.profile, given=api_key)
         keys = keys_for(self.profile, base, api_key)
         self._transport = Transport(
             with_path(base, _PATH), keys, headers, shorten=_SHORTEN, timeout=timeout, retry=retry, client=client

@@ -32,7 +32,10 @@ class Keys:
         with lock:
             keys, turn = self._keys, self._turn
             self._turn += 1
-        key = keys[turn % len(keys)] if keys else self._default().strip()
+        key = keys[turn % len(keys)] if keys else self._default()
+        if not isinstance(key, str):  # type: ignore[unnecessary] - a function of users returns anything
+            raise ConfigurationError(f"the function of the API key returned {key!r:.100}: it returns the key, a text")
+        key = key.strip()
         if not key.isascii() or not key.isprintable():
             raise ConfigurationError("the API key has characters that no API key has: copy it again")
         return key

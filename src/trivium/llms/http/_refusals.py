@@ -37,8 +37,14 @@ NO_KEY: Final = (
 BAD_KEY: Final = ("API key not valid", "Incorrect API key provided")
 """How the message of Gemini and of xAI begins, with status 400; further on it may quote what a user wrote."""
 _BAD_KEY: Final = re.compile(r'"(?:reason|code)":\s*"API_KEY_INVALID"')  # Gemini, whatever the message is
-NO_TOOLS: Final = ("does not support tools", "No endpoints found that support tool use")
-"""What Ollama and OpenRouter say of models without native tool calls."""
+NO_TOOLS: Final = (
+    "does not support tools",  # Ollama
+    "No endpoints found that support tool use",  # OpenRouter
+    "tool choice requires --enable-auto-tool-choice",  # vLLM
+)
+"""What is said of models without native tool calls."""
+BAD_CALL: Final = re.compile(r'"code":\s*"tool_use_failed"')
+"""What Groq says, with status 400, of a call that its model wrote wrongly: the next one may be right."""
 NO_MONEY: Final = (
     "insufficient_quota",
     "billing_hard_limit_reached",
@@ -126,7 +132,8 @@ def refusal(
     seconds = seconds_to_wait(headers, raw) if kind is ProviderBusyError else 0.0
     if seconds:
         hint = f"; wait {seconds:,.1f} s, as it asks, or try another model"
-    should_retry = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
+    told = "true" if BAD_CALL.search(raw) else headers.get("x-should-retry", "").strip().lower()
+    should_retry = {"true": True, "false": False}.get(told)
     return kind(text + hint, raw, status, seconds, should_retry, request_id)
 
 

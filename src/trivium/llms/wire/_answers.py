@@ -221,7 +221,7 @@ def error_text(answer: JSONValue, depth: int = 3) -> str:
     """Return the message of an error object in any of the usual forms; "" if there is none."""
     if isinstance(answer, list) and answer:
         answer = answer[0]
-    for key in ("error", "message", "detail"):
+    for key in ("error", "message", "Message", "detail"):  # the capital is Amazon's
         if value := dict_or_empty(answer).get(key):
             inner = error_text(value, depth - 1) if depth else ""
             return value if isinstance(value, str) else inner or json_text(value)
