@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Hashable
+from enum import Enum
 from typing import Any, cast
 
 import pytest
@@ -91,6 +92,7 @@ def test_a_tool_may_write_its_return_itself():
     ("value", "text"),
     [("a", "a"), (None, "null"), ({"ä": [1]}, '{"ä": [1]}'), (Message(content=3), "3"), (range(2), "range(0, 2)"),
      (Limits(turns=1), '{"turns": 1, "tokens": null, "tool_calls": null, "seconds": null, "usd": null}'),
+     (Enum("Colour", {"RED": "red"})["RED"], "red"),
      ("caf\udce9.txt", "caf?.txt"), (["caf\udce9.txt"], '["caf?.txt"]')],
 )  # fmt: skip
 def test_a_result_as_text(value: Any, text: str):

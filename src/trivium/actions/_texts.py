@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from enum import Enum
 from typing import Any
 
 from pydantic_core import PydanticSerializationError
@@ -32,7 +33,9 @@ def as_text(value: Any) -> str:
         return sendable(value)
     if value.__class__ is int:
         return str(value)  # as JSON has it, ten times as fast
-    return as_text(value.content) if isinstance(value, Message) else sendable(_to_text(value))
+    if isinstance(value, Message | Enum):
+        return as_text(value.content if isinstance(value, Message) else value.value)
+    return sendable(_to_text(value))
 
 
 def _to_text(value: Any) -> str:
