@@ -88,7 +88,7 @@ def _text(inner: Module) -> Module:
 
 
 def test_an_unknown_place_is_an_error():
-    with pytest.raises(CommanderNotRunError):
+    with pytest.raises(CommanderNotRunError, match="within a call, as of an agent, a task or a tool"):
         this_call()
 
     class NoCommander(Module):

@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ConfigDict, ValidationError
 
+from trivium import Agent
 from trivium.exceptions import ArgumentTypeError
 from trivium.parsing.file_attachment import FileAttachment
 from trivium.schema import Message
+from trivium.testing import ScriptedModel, call_tool
 
 
 @pytest.mark.shows(
@@ -124,3 +126,22 @@ def test_a_value_without_its_name_is_refused_with_the_names(kind: Any, told: str
     with pytest.raises(ArgumentTypeError) as caught:
         kind("x", "a.png")
     assert str(caught.value) == told
+
+
+def test_of_a_file_that_a_tool_returns_a_model_reads_the_text_or_the_size():
+    def photo() -> FileAttachment:
+        """Take a photograph."""
+        return FileAttachment.from_bytes(b"\x89PNG0", "parcel.png")
+
+    def scan() -> bytes:
+        """Scan the parcel."""
+        return b"\x89PNG"
+
+    def lease() -> FileAttachment:
+        """Return the lease."""
+        return FileAttachment.from_text("Rent: 950 EUR", "lease.txt")
+
+    model = ScriptedModel([[call_tool(name, index) for index, name in enumerate(("photo", "scan", "lease"))], "ok"])
+    Agent(model, tools=[photo, scan, lease])("What is there?")
+    read = [message["content"] for message in model.requests[1].messages if message["role"] == "tool"]
+    assert read == ["5 bytes", "4 bytes", "Rent: 950 EUR"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -27,7 +26,7 @@ def sendable_json(value: Any) -> Any:
 def as_text(value: Any) -> str:
     """Render a tool's result as a model reads it: text as it is, even in bytes, else JSON where possible, sets sorted.
 
-    What UTF-8 cannot encode is a question mark in it.
+    What UTF-8 cannot encode is a question mark in it. Of bytes that are no text it has the size.
     """
     if isinstance(value, str):  # first: most are
         return sendable(value)
@@ -40,9 +39,15 @@ def as_text(value: Any) -> str:
 
 def _to_text(value: Any) -> str:
     if value.__class__ in (bytes, bytearray):
-        with suppress(UnicodeDecodeError):
+        try:
             return value.decode()
+        except UnicodeDecodeError:
+            return f"{len(value):,} bytes"
     if hasattr(value, "model_dump_json") and not isinstance(value, type):
+        from trivium.schema import FileAttachment  # most programs have none
+
+        if isinstance(value, FileAttachment) and value.content:
+            return _to_text(value.content)
         try:
             text = value.model_dump_json()
         except PydanticSerializationError:  # it has a text that UTF-8 cannot encode

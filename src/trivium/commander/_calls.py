@@ -150,7 +150,7 @@ def this_call() -> CallNode:
     while node is not None and not isinstance(node, CallNode):
         node = parent_of(node)
     if node is None:
-        raise CommanderNotRunError("no call of a module runs here: a job is self, a handler self_handler")
+        raise CommanderNotRunError("this_call() works within a call, as of an agent, a task or a tool of theirs")
     return node
 
 
