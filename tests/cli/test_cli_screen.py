@@ -124,6 +124,7 @@ def test_records_on_a_terminal_are_not_mixed_with_a_bar(trivium: Command):
             ["continues where it ended", "else $TRIVIUM_MODEL, else default", "each record is written"],
         ),
         (["models"], ["list", "fetch", "path", "remove"]),
+        (["mcp"], ["Serve MODULE:OBJECT as an MCP server.\n"]),
         (["models", "fetch", "--help"], ["[NAME]", "continues where it ended"]),
     ],
 )

@@ -199,6 +199,8 @@ MADE: list[tuple[Callable[[], Any], str]] = [
             ("tols", 3, "Agent takes no tols: did you mean tools?"),
             ("deps", 3, "takes no deps: it is called context here, and is given elsewhere"),
             ("instructions", "x", "takes no instructions: did you mean system_message?"),
+            ("checkpointer", 3, "takes no checkpointer: it is called journal here, and is given elsewhere"),
+            ("prompt", "x", "takes no prompt: did you mean system_message?"),
             ("output_type", int, "takes no output_type: did you mean output_format?"),
         ]
     ),
@@ -206,6 +208,8 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: Agent("Be kind.", model())("x"), "not ScriptedModel; the model is an agent's first argument"),  # type: ignore[arg-type]
     (lambda: Agent(model(), ["a", "b"])("x"), "is text or chat messages, not a list of texts"),  # type: ignore[list-item]
     (lambda: Agent(model())("x", max_turns=3), "a call of an agent takes no max_turns: did you mean limits?"),
+    (lambda: Agent(model())("x", thread_id=3), "a call of an agent takes no thread_id: did you mean session_id?"),
+    (lambda: Agent(model())("x", callbacks=[]), "a call of an agent takes no callbacks: did you mean listeners?"),
     (lambda: Agent(model())("x", deps=3), "a call of an agent takes no deps: did you mean context?"),
     (lambda: Agent(model(), tools=[told]), r"a parameter with no JSON form, of: Memory: .* this_call\(\).context"),
     (lambda: Agent(model()).load_state_dict({"memory": [{"role": "user", "content": "x"}]}), "is a chat message"),

@@ -473,7 +473,7 @@ def _mcp_serve(
     token: Annotated[str | None, _option(_ACCESS, "TEXT")] = None,
     public_url: Annotated[str, _option(_PUBLIC, "URL")] = "",
 ) -> None:
-    """Serve MODULE:OBJECT as an MCP server; modules of this folder are found."""
+    """Serve MODULE:OBJECT as an MCP server. Modules of this folder are found."""
     from trivium.cli import _mcp  # other commands need nothing of it
 
     _mcp.serve_references(references, http, host, port, token, public_url)

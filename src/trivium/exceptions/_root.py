@@ -60,6 +60,8 @@ class MissingExtraError(TriviumError, ImportError):
 
 
 _OURS: Final[Mapping[str, tuple[str, ...]]] = {
+    "callbacks": ("listeners",),
+    "checkpointer": ("journal",),
     "deps": ("context",),
     "instructions": ("system_message", "template"),
     "max_iterations": ("max_rounds", "turns", "limits"),
@@ -70,9 +72,12 @@ _OURS: Final[Mapping[str, tuple[str, ...]]] = {
     "model": ("llm", "model_type", "chat_model"),
     "model_settings": ("parameters",),
     "output_type": ("output_format",),
+    "prompt": ("system_message", "template"),
+    "recursion_limit": ("max_rounds", "turns", "limits"),
     "response_format": ("output_format",),
     "system_prompt": ("system_message", "template"),
     "temperature": ("parameters",),
+    "thread_id": ("session_id",),
 }
 """Names of other frameworks, and what they are called here: the first that there is."""
 _MANY: Final = 10
