@@ -311,7 +311,7 @@ def test_settings_in_a_class_body_that_count(kind: type[Agent]):
 
 @pytest.mark.parametrize(
     ("given", "read"),
-    [("hé".encode(), "hé"), (bytearray(b"hi"), "hi"), (b"\xff", "b'\\xff'"), (3, "3"), ({"a": "é"}, '{"a": "é"}')],
+    [("hé".encode(), "hé"), (bytearray(b"hi"), "hi"), (b"\xff\xfe", "2 bytes"), (3, "3"), ({"a": "é"}, '{"a": "é"}')],
 )
 def test_whatever_an_agent_is_called_with_is_read_by_its_model_as_text(given: Any, read: str):
     model = ScriptedModel(["ok"])
