@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from journal._places import Place
 from journal._programs import Stateless
-from trivium import Agent, AsyncAgent, ChatAgent, RunRecord, Task, this_call, tool
+from trivium import Agent, AsyncAgent, ChatAgent, Message, Module, RunRecord, Task, this_call, tool
 from trivium.commander import Limits
-from trivium.exceptions import DivergedError, LimitExceededError, RunPausedError, ToolFailedError
+from trivium.exceptions import DeadlineExceededError, DivergedError, LimitExceededError, RunPausedError, ToolFailedError
 from trivium.journal import Journal, ask_later, step, step_async
 from trivium.journal._effects import EffectKind
 from trivium.llms import Request
@@ -295,6 +296,29 @@ def test_an_answer_that_failed_has_cost_in_each_attempt_what_it_cost(journal: Jo
     assert journal.view("a").usage == Usage(77, 33)
     assert sum(map(sum, journal.outline("a").usage().values())) == 110
     assert len(model.requests) == 2
+
+
+def test_an_answer_that_was_stopped_is_a_turn_in_each_attempt_and_one_that_a_limit_refused_is_none(journal: Journal):
+    async def stream(request: Request) -> AsyncIterator[Any]:
+        yield Usage(70, 30)
+        await asyncio.Event().wait()
+
+    models: list[Any] = [SimpleNamespace(name="hanging", stream=stream), Stateless(["ok", Usage(1, 1)])]
+    late, clerk = (Agent(each, name="clerk", memory=False) for each in models)
+
+    class Patient(Module):
+        def forward(self, message: Message) -> str:
+            with suppress(LimitExceededError):
+                clerk("Go on. " * 100, limits=Limits(tokens=10))
+            with suppress(DeadlineExceededError):
+                late("Go.", timeout=0.05)
+            return clerk("Go.").content
+
+    for limits in (Limits(turns=2), Limits(turns=2), Limits(turns=1), Limits(tokens=100)):
+        record = RunRecord()
+        with nullcontext() if limits.turns == 2 else pytest.raises(LimitExceededError):
+            result = Patient()("Go.", run_id="a", journal=journal, limits=limits, listeners=[record])
+            assert (result.usage, record.roots[0].tokens) == (Usage(71, 31), 102)
 
 
 def test_what_agents_have_spent_below_a_recorded_tool_counts_in_each_attempt(journal: Journal):

@@ -96,6 +96,12 @@ def test_an_outline_has_the_same_nodes_as_the_tree_and_describes_each(journal: J
         journal.describe("task-1", "no such key")
 
 
+def test_a_step_may_be_called_as_the_node_of_a_model_is(journal: Journal):
+    with journal.run("a"):
+        assert (step("model", str, 3), step("model", dict[str, int], usage=1)) == ("3", {"usage": 1})
+    assert (journal.outline("a").usage(), journal.view("a").usage) == ({}, Usage())
+
+
 def test_a_node_of_a_fork_begins_no_earlier_than_the_fork():
     heads = [(1, "call", "a", "root", "a", 50.0, ""), (2, "end", "a", "root", "a", 60.0, "")]
     outline = outline_of("root", 100.0, [*heads, (3, "outcome", "b", "root", "model", 101.0, "")])

@@ -141,7 +141,12 @@ def test_of_a_file_that_a_tool_returns_a_model_reads_the_text_or_the_size():
         """Return the lease."""
         return FileAttachment.from_text("Rent: 950 EUR", "lease.txt")
 
-    model = ScriptedModel([[call_tool(name, index) for index, name in enumerate(("photo", "scan", "lease"))], "ok"])
-    Agent(model, tools=[photo, scan, lease])("What is there?")
+    def everything() -> list[object]:
+        """Return all of them."""
+        return [photo(), {"scan": scan()}, lease()]
+
+    tools = [photo, scan, lease, everything]
+    model = ScriptedModel([[call_tool(each.__name__, index) for index, each in enumerate(tools)], "ok"])
+    Agent(model, tools=tools)("What is there?")
     read = [message["content"] for message in model.requests[1].messages if message["role"] == "tool"]
-    assert read == ["5 bytes", "4 bytes", "Rent: 950 EUR"]
+    assert read == ["5 bytes", "4 bytes", "Rent: 950 EUR", '["5 bytes", {"scan": "4 bytes"}, "Rent: 950 EUR"]']

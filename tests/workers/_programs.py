@@ -16,6 +16,7 @@ import psycopg
 
 from trivium import Agent, Message, Module, this_call
 from trivium.actions import tool
+from trivium.exceptions import RunPausedError
 from trivium.journal import Journal
 from trivium.testing import ScriptedModel, call_tool
 from trivium.workers import Worker
@@ -105,6 +106,25 @@ def buyer(url: str) -> Agent:
         return f"bought {item}"
 
     return Agent(Stateless(call_tool("buy", item="tea"), "It is bought."), tools=[buy], name="buyer")
+
+
+class Careful(Module):
+    """Asks the buyer, and has an answer of its own while that waits for a decision."""
+
+    def __init__(self, buyer: Agent) -> None:
+        super().__init__(name="careful")
+        self.buyer = buyer
+
+    async def forward(self, message: Message) -> str:
+        try:
+            return (await self.buyer.acall(message)).content
+        except RunPausedError:
+            return "You will hear from us."
+
+
+def careful(url: str) -> Module:
+    """Catches that its run pauses."""
+    return Careful(buyer(url))
 
 
 def waiter(url: str) -> Agent:
@@ -219,6 +239,7 @@ PROGRAMS: dict[str, Callable[..., Module]] = {
     "clerk": clerk, "slow": partial(clerk, seconds=0.1), "stuck": partial(clerk, kind=Stuck), "newer": newer_clerk,
     "echo": echo, "buyer": buyer, "waiter": waiter, "deadly": deadly, "fragile": fragile, "chores": chores,
     "patient": partial(chores, seconds=0.1), "ending": ending, "blocked": blocked,
+    "careful": careful,
 }  # fmt: skip
 
 

@@ -93,9 +93,10 @@ def test_a_killed_worker_leaves_its_runs_to_another(journal: Journal, workers: F
             ]
 
 
-def test_an_approval_puts_a_run_back_into_its_queue(journal: Journal, workers: Fleet):
-    workers.start("buyer")
-    run = journal.submit("buyer", "Buy tea.", run_id="a")
+@pytest.mark.parametrize("program", ["buyer", "careful"])
+def test_an_approval_puts_a_run_back_into_its_queue(journal: Journal, workers: Fleet, program: str):
+    workers.start(program)
+    run = journal.submit(program, "Buy tea.", run_id="a")
     with pytest.raises(RunPausedError, match="waits for a decision"):
         run.result(timeout=30)
     assert run.status() == "paused"

@@ -38,16 +38,12 @@ def as_text(value: Any) -> str:
 
 
 def _to_text(value: Any) -> str:
-    if value.__class__ in (bytes, bytearray):
+    if (found := _bytes_in(value)) is not None:
         try:
-            return value.decode()
+            return found.decode()
         except UnicodeDecodeError:
-            return f"{len(value):,} bytes"
+            return f"{len(found):,} bytes"
     if hasattr(value, "model_dump_json") and not isinstance(value, type):
-        from trivium.schema import FileAttachment  # most programs have none
-
-        if isinstance(value, FileAttachment) and value.content:
-            return _to_text(value.content)
         try:
             text = value.model_dump_json()
         except PydanticSerializationError:  # it has a text that UTF-8 cannot encode
@@ -61,6 +57,13 @@ def _to_text(value: Any) -> str:
         raise RecursionTooDeepError.of(f"a {type(value).__name__}") from None
 
 
+def _bytes_in(value: Any) -> bytes | bytearray | None:
+    """Return bytes as they are, and the content of a file; None for anything else, and for a file that has none."""
+    if hasattr(value, "to_data_uri") and not isinstance(value, type):  # as `FileAttachment` has it
+        return value.content or None
+    return value if isinstance(value, bytes | bytearray) else None
+
+
 def _with_sorted_sets(text: str, value: object) -> str:
     """Return the JSON of a model with its sets in one order, or as it is where that cannot be read again."""
     try:
@@ -71,7 +74,12 @@ def _with_sorted_sets(text: str, value: object) -> str:
 
 
 def to_json_parts(value: object) -> Any:
-    """Convert a value to what JSON has. An iterator is not consumed: it may be endless, and the caller gets it too."""
+    """Convert a value to what JSON has. Files are read as in `as_text`.
+
+    An iterator is not consumed: it may be endless, and the caller gets it too.
+    """
+    if _bytes_in(value) is not None:
+        return _to_text(value)
     return repr(value) if hasattr(value, "__next__") else to_sorted_json(value)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from trivium.events import JSONObject
-from trivium.journal._codec import without_notes
+from trivium.journal._codec import notes_in, without_notes
 
 NodeStatus: TypeAlias = Literal["done", "failed", "open"]
 """The status of a node; one that is open has begun, and nothing says that it has ended."""
@@ -129,18 +128,19 @@ class RunOutline:
             nodes: the indices of those that count, of nodes that have `bodies`; None: all.
         """
         models = [at for at in (self.bodies if nodes is None else nodes) if self.names[at] == "model"]
-        used = {at: _usage_in(json.loads(self.bodies[at])) for at in models}
+        used = {at: _usage_in(self.bodies[at]) for at in models}
         return {at: each for at, each in used.items() if each is not None}
 
 
-def _usage_in(value: Any) -> list[float] | None:
+def _usage_in(body: str) -> list[float] | None:
     """Return the input and output tokens and the dollars of an answer; None: it does not tell them."""
-    answer = value["v"] if value.get("$") == "read" else value
-    usage = cast("dict[str, Any] | None", None if "kind" in answer else answer["v"].get("usage"))
-    told = usage["v"] if usage is not None else value.get("usage")  # of one that failed, it is noted beside the error
-    if told is None:
-        return None
-    return [told.get("input_tokens", 0), told.get("output_tokens", 0), told.get("usd", 0.0)]
+    match without_notes(body):
+        case {"$": "Reply", "v": {"usage": {"v": {**told}}}}:
+            return [told.get("input_tokens", 0), told.get("output_tokens", 0), told.get("usd", 0.0)]
+        case {"kind": str()} if (noted := notes_in(body).usage) is not None:  # of one that failed
+            return [noted.input_tokens, noted.output_tokens, noted.usd]
+        case _:  # also what a step returns that is called "model"
+            return None
 
 
 def outline_of(root: str, began: float, heads: Sequence[Head]) -> RunOutline:

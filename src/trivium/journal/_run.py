@@ -461,8 +461,8 @@ class DurableRun:
             if node.name != "model" and (budget := node.scope.budget) is not None:  # a model counts its own
                 budget.settle((0, 0.0), spent.total, spent.usd)
         if kind == "error":
-            stop_again(node, error := self._error_in(node, body, codec))
-            vars(error)["_is_recorded"] = True  # those who log errors have told it before
+            vars(error := self._error_in(node, body, codec))["_is_recorded"] = True  # who logs errors has told it
+            stop_again(node, error)
             raise error
         return codec.load(body)
 

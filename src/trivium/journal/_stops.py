@@ -81,7 +81,7 @@ def stop_again(node: TaskNode, error: Exception) -> None:
     """
     if (stopped := stopped_in(node, error)) is not None:
         stopped.kill(vars(error)["reason"])
-        raise Cancellation
+        raise Cancellation from error
 
 
 @contextmanager

@@ -10,9 +10,15 @@ from logging import DEBUG
 from typing import Any, Literal
 
 from trivium.commander import CallNode, Event, TaskNode
-from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, pull
+from trivium.commander.lowlevel import Budget, Cancellation, current_node, driver_neutral, emit, pull
 from trivium.events import Display, JSONObject, on_one_line
-from trivium.exceptions import EmptyAnswerError, MalformedAnswerError, RunError
+from trivium.exceptions import (
+    ConfigurationError,
+    EmptyAnswerError,
+    LimitExceededError,
+    MalformedAnswerError,
+    RunError,
+)
 from trivium.llms._prices import expected_usage, expected_usd, inner_models_of, priced, unknown_price, unpriced_in
 from trivium.llms._protocol import (
     Delta,
@@ -250,16 +256,18 @@ async def call_model(model: ModelProtocol, request: Request, node: CallNode | No
         if journal is None or outer is not None:
             node.result = await _ask(model, request, node, outer)
         else:
-            fresh: list[Reply] = []
-            act = partial(_ask, model, request, node, outer, fresh)
+            asked: list[Request] = []
+            act = partial(_ask, model, request, node, outer, asked)
             agent = partial(made_of, model, request)
             try:
                 node.result = await journal.perform(node, asked_of(request), act, types=REPLY_TYPES, made_of=agent)
-            except Exception as error:
-                if "_is_recorded" in vars(error):  # such an answer was a turn too, and may have cost something
-                    _repeat(model, request, node, None)
+            except (Exception, Cancellation) as error:
+                told = error.__cause__ if isinstance(error, Cancellation) else error  # of a stop, its record
+                was_turn = not isinstance(told, LimitExceededError | ConfigurationError)
+                if was_turn and not asked and "_is_recorded" in vars(told or error):
+                    _repeat(model, request, node, None)  # it may have cost something
                 raise
-            if not fresh:
+            if not asked:
                 _repeat(model, request, node, node.result)
         return node.result
 
@@ -289,9 +297,11 @@ def made_of(model: ModelProtocol, request: Request) -> dict[str, Any]:
 
 
 async def _ask(
-    model: ModelProtocol, request: Request, node: CallNode, outer: TaskNode | None, fresh: list[Reply] | None = None
+    model: ModelProtocol, request: Request, node: CallNode, outer: TaskNode | None, asked: list[Request] | None = None
 ) -> Reply:
-    """Ask a model, within the limits of the run; the reply is added to `fresh` too."""
+    """Ask a model, within the limits of the run; the request is added to `asked` first."""
+    if asked is not None:
+        asked.append(request)
     budget = node.scope.budget
     reserved, is_refused = (0, 0.0), False
     if budget is not None and outer is None:
@@ -314,10 +324,7 @@ async def _ask(
         if usage is not None:
             node.spent = usage
             emit(outer or node, UsageEvent, usage)
-    reply = answer.reply(model, request)
-    if fresh is not None:
-        fresh.append(reply)
-    return reply
+    return answer.reply(model, request)
 
 
 def _repeat(model: ModelProtocol, request: Request, node: CallNode, reply: Reply | None) -> None:

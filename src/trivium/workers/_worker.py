@@ -298,6 +298,9 @@ class Worker:
                 await module.acall(
                     *messages, session_id=run_id, run_id=run_id, journal=self.journal, approve=approve, **options
                 )
+                if (await run_in_worker(partial(self.journal.info, run_id))).status == "paused":  # it has caught that
+                    told = f"decide by journal.approve(…), journal.refuse(…) or `trivium approve {run_id}`"
+                    raise RunPausedError(f"the run {run_id!r} waits for a decision: {told}", run_id=run_id)
             finally:
                 del self._runs[node]
                 module.reset(run_id, recursive=True)
