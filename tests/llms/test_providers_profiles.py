@@ -204,10 +204,20 @@ def test_a_function_gives_the_token_of_each_request_and_of_each_try(provider: st
     assert not any("api-key" in each.headers for each in chat.received)
 
 
-def test_a_function_that_returns_no_key_is_told(chat: ChatServer) -> None:
-    model = OpenAIModel("m", base_url=chat.url, api_key=lambda: None)  # type: ignore[return-value] - a user's mistake
-    with pytest.raises(ConfigurationError, match="the function of the API key returned None"):
+def test_a_function_gives_the_key_for_the_header_of_a_profile(chat: ChatServer) -> None:
+    profile = PROFILES["openai"]._replace(name="gateway", key_header="x-gateway-key")
+    chat.scripts = [gpt_text("a")]
+    assert "a" in deltas_of(OpenAIModel("m", provider=profile, base_url=chat.url, api_key=lambda: "t1"))
+    assert chat.received[0].headers["x-gateway-key"] == "t1"
+    assert "authorization" not in chat.received[0].headers
+
+
+@pytest.mark.parametrize("returned", [None, b"sk-secret", {"token": "sk-secret"}])
+def test_a_function_that_returns_no_key_is_told_without_what_it_returned(returned: Any, chat: ChatServer) -> None:
+    model = OpenAIModel("m", base_url=chat.url, api_key=lambda: returned)
+    with pytest.raises(ConfigurationError, match=f"returned a {type(returned).__name__}: let it") as raised:
         deltas_of(model)
+    assert "sk-secret" not in str(raised.value)
 
 
 def test_azure_without_an_address_says_what_to_set() -> None:

@@ -375,10 +375,9 @@ def test_of_a_task_the_result_is_the_answer():
         ({"model": "shop", "input": 7}, openai.BadRequestError, "InvalidRequest"),
         ({"model": "shop", "input": [{"role": "tool", "content": "x"}]}, openai.BadRequestError, "InvalidRequest"),
         ({"model": "shop", "input": "x", "tools": [{"type": "web_search"}]}, openai.BadRequestError, "InvalidRequest"),
-        (
-            {"model": "shop", "input": "x", "tools": [{**OWN_TOOLS, "allowed_tools": ["price"]}]},
-            openai.BadRequestError,
-            "InvalidRequest",
+        *(
+            ({"model": "shop", "input": "x", "tools": [OWN_TOOLS | other]}, openai.BadRequestError, "InvalidRequest")
+            for other in ({"allowed_tools": ["price"]}, {"type": "function"}, {"type": ["mcp"]})
         ),
         ({"model": "shop", "input": "x", "previous_response_id": "resp_1"}, openai.NotFoundError, "UnknownResponse"),
         ({"model": "shop", "input": "x", "metadata": 7}, openai.BadRequestError, "InvalidRequest"),

@@ -57,6 +57,10 @@ def test_what_is_recorded_once_is_replayed_with_no_network_and_no_key(file: Path
     assert file.read_bytes() == before
 
 
+def no_token() -> str:
+    raise PermissionError("log in first")
+
+
 def test_a_public_model_needs_no_key_in_a_replay(file: Path):
     stored = {"method": "POST", "url": "https://api.openai.com/v1/chat/completions"}
     answer = {"status": 200, "json": {"choices": [{"message": {"content": "hello"}}]}}
@@ -65,6 +69,10 @@ def test_a_public_model_needs_no_key_in_a_replay(file: Path):
     file.write_text(json.dumps({"trivium_cassette": 1, "interactions": interactions}))
     with cassette(file, match=lambda request: request.url):
         assert OpenAIModel("gpt-4o-mini").chat("hi") == "hello"
+    with cassette(file, match=lambda request: request.url):
+        assert OpenAIModel("gpt-4o-mini", api_key=no_token).chat("hi") == "hello"
+    with pytest.raises(PermissionError, match="log in first"):
+        OpenAIModel("gpt-4o-mini", api_key=no_token).chat("hi")
     with pytest.raises(ConfigurationError, match="needs an API key"):
         OpenAIModel("gpt-4o-mini").chat("hi")
     other = cassette(file.with_name("other.json"), record="all", allow_unused=True)

@@ -44,7 +44,7 @@ class ProviderModel(ChatModel):
     ) -> None:
         self.name, self.price = model, price
         self._own_headers = _checked_headers(headers or {})
-        self._key_headers = partial(key_headers, self.profile, given=api_key)
+        self._key_headers = partial(key_headers, self.profile, is_token=callable(api_key))
         self.gen_params = dict(parameters or {})
         base = self.profile.address(base_url, model)
         keys = keys_for(self.profile, base, api_key)
@@ -125,7 +125,7 @@ def _checked_headers(headers: Mapping[Any, object]) -> dict[str, str]:
     return found
 
 
-def key_headers(profile: Profile, key: str, given: object = None) -> Mapping[str, str]:
-    """Return the headers that carry a key to a provider; what a function returns is a token, which Azure takes so."""
-    is_plain = profile.key_header and not (profile.form == "openai" and callable(given))
+def key_headers(profile: Profile, key: str, *, is_token: bool = False) -> Mapping[str, str]:
+    """Return the headers that carry a key to a provider; Azure takes a token, as functions return it, as a bearer."""
+    is_plain = profile.key_header and not (is_token and profile.name == "azure")
     return {profile.key_header: key} if key and is_plain else bearer(key)

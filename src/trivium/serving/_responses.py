@@ -28,7 +28,8 @@ _APPROVAL: Final = "mcp_approval_response"
 _FORM: Final = "an mcp_approval_response has approval_request_id, approve (true or false), and a reason if you like"
 _OURS: Final = ("mcp_call", "mcp_list_tools", "mcp_approval_request", "reasoning", "item_reference")
 """Items of earlier responses that clients send back, beside messages."""
-_OWN_TOOLS: Final = {"type", "server_label", "server_url", "require_approval"}
+_OWN: Final = {"type": "mcp", "server_label": LABEL}
+_OWN_TOOLS: Final = {*_OWN, "server_url", "require_approval"}
 """What a client may say of the tools here, which are those of an MCP server to it; some approve of no others."""
 
 
@@ -275,7 +276,7 @@ def _checked(body: JSONObject) -> JSONObject:
         Failure: something cannot be done here.
     """
     tools = objects_in(body.get("tools")) or []
-    is_own = bool(tools) and all(each.get("server_label") == LABEL and each.keys() <= _OWN_TOOLS for each in tools)
+    is_own = bool(tools) and all(_OWN.items() <= each.items() and each.keys() <= _OWN_TOOLS for each in tools)
     for name in ("tools", "conversation", "prompt"):
         if body.get(name) and not (is_own and name == "tools"):
             raise Failure(422, "InvalidRequest", f"{name} cannot be given: the served agent has its own")

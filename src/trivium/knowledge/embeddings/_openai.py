@@ -97,7 +97,7 @@ class OpenAIEmbedding(EmbeddingModel):
         self.batch_texts, self.at_once = batch_texts, at_once
         self.profile = profile_of(provider, base_url)
         base = self.profile.address(base_url, model)
-        headers = partial(key_headers, self.profile, given=api_key)
+        headers = partial(key_headers, self.profile, is_token=callable(api_key))
         keys = keys_for(self.profile, base, api_key)
         self._transport = Transport(
             with_path(base, _PATH), keys, headers, shorten=_SHORTEN, timeout=timeout, retry=retry, client=client

@@ -34,7 +34,8 @@ class Keys:
             self._turn += 1
         key = keys[turn % len(keys)] if keys else self._default()
         if not isinstance(key, str):  # type: ignore[unnecessary] - a function of users returns anything
-            raise ConfigurationError(f"the function of the API key returned {key!r:.100}: it returns the key, a text")
+            kind = type(key).__name__  # and not the value, which may hold the key
+            raise ConfigurationError(f"the function of the API key returned a {kind}: let it return the key, a text")
         key = key.strip()
         if not key.isascii() or not key.isprintable():
             raise ConfigurationError("the API key has characters that no API key has: copy it again")
