@@ -115,6 +115,12 @@ def test_the_marks_of_clear_amounts_tell_the_reading_of_others(text: str, propos
     assert ask("price: money", proposed, SourceText(text)).value["amount"] == value
 
 
+@pytest.mark.parametrize("text", ["Miete 5000 €, Strom 74,19 €", "Miete 5.000 €, Strom 74,19 €"])
+def test_a_decimal_that_is_nowhere_in_the_text_is_not_read_as_thousands(text: str) -> None:
+    proposed = 5.0004 if "." in text else 5.0
+    assert isinstance(ask("price: number", proposed, SourceText(text)), Refusal)
+
+
 @pytest.mark.parametrize(
     ("written", "currency"),
     [

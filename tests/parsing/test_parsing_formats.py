@@ -92,6 +92,8 @@ def paragraph(inner: str) -> Any:
             "<w:r><w:t>Ada</w:t></w:r></w:sdtContent></w:sdt>",
             "Name: Ada\n",
         ),
+        ("<w:showingPlcHdr/><w:r><w:t>no prompt</w:t></w:r>", "no prompt\n"),
+        (f"<m:nary xmlns:m='{MATH}'><m:sub/><m:sup/><m:e><m:r><m:t>x</m:t></m:r></m:e></m:nary>", "x\n"),
         (
             f"<m:oMath xmlns:m='{MATH}'><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r>"
             "</m:sup></m:sSup><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>4</m:t></m:r></m:den></m:f></m:oMath>",

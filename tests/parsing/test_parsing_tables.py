@@ -88,6 +88,8 @@ def test_whatever_a_table_is_its_letters_and_lines_are_kept(text: str) -> None:
             "Account | Giro\nAccount: Balance: | Giro: 5,00\nDate | Payee | Sum\nDate: 1.3. | Payee: Ada | Sum: -2\n"
             "Date: x | Payee: y\n",
         ),
+        ("1,Ada\n2,Bob\n\nCy,Ulm\nDan,Bonn\n", "1 | Ada\n2 | Bob\nCy | Ulm\nDan | Bonn\n"),
+        ("a,b\n1,2,3\n\nx,y,z\n", "a | b\na: 1 | b: 2 | 3\na: x | b: y | z\n"),
         ('a,b\n"open,1\nc,2\n', 'a | b\na: "open | b: 1\na: c | b: 2\n'),
         ('a,b\n5" disk,1\n', 'a | b\na: 5" disk | b: 1\n'),
         ("sep=;\na;b,c\n1;2,3\n", "a | b,c\na: 1 | b,c: 2,3\n"),

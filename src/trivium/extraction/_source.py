@@ -272,8 +272,13 @@ class SourceText:
             proposed = cast("Mapping[str, object]", proposed).get("amount")
         if isinstance(proposed, float) and self._decimal_marks == {","}:
             copied = f"{proposed:.3f}"  # JSON has no marks of thousands: the model left out the quotes
-            if all(copied in self.text[slice(*span)] for each in values for span in self.numbers_equal(each)):
-                proposed, values = copied, proposed_numbers(copied)
+            readings = proposed_numbers(copied)
+            own, others = (
+                [copied in self.text[slice(*span)] for each in found for span in self.numbers_equal(each)]
+                for found in (values, readings)
+            )
+            if float(copied) == proposed and all(own) and any(others):
+                proposed, values = copied, readings
         mark = _EITHER.search(proposed) if isinstance(proposed, str) and len(set(map(abs, values))) == 2 else None
         if not mark or len(self._decimal_marks) != 1:
             return values

@@ -168,9 +168,10 @@ def _value(owner: Any, path: str) -> str:
 
 def _drop_hidden(root: Any, hidden: Collection[str]) -> None:
     """Remove the runs that Word does not display, and what it displays in a field that nobody has filled in."""
-    for prompt in list(root.iter(f"{_WORD}showingPlcHdr")):
-        if prompt.get(f"{_WORD}val") not in _FALSE:
-            for run in list(prompt.getparent().getparent().iter(f"{_WORD}r")):
+    for field in list(root.iter(f"{_WORD}sdt")):
+        prompt = field.find(f"{_WORD}sdtPr/{_WORD}showingPlcHdr")
+        if prompt is not None and prompt.get(f"{_WORD}val") not in _FALSE:
+            for run in list(field.iter(f"{_WORD}r")):
                 run.getparent().remove(run)
     for run in list(root.iter(f"{_WORD}r")):
         own = _is_hidden(run)
@@ -255,7 +256,8 @@ def _characters(element: _Element, boxes: list[_Element]) -> Iterator[str]:
         elif name == "txbxContent":
             boxes.append(child)
         elif name not in _UNSEEN:
-            yield _OPERATORS.get(name, "")
+            if name in _OPERATORS and any(map(str.strip, cast("Any", child).itertext())):  # a sum may have no limits
+                yield _OPERATORS[name]
             yield from _characters(child, boxes)
 
 

@@ -50,18 +50,14 @@ def record_lines(lines: Iterable[str], separator: str | None = None) -> Iterator
     >>> list(record_lines(["name;rent\\n", 'Ada;"9\\n', '50"\\n', "Bob;8"]))
     [(1, 'name | rent\\n'), (2, 'name: Ada | rent: 9 50\\n'), (4, 'name: Bob | rent: 8\\n')]
     """
-    names, is_below_empty = tuple[str, ...](), True
+    names, widest, is_below_empty = tuple[str, ...](), 0, True
     for number, cells in _records(iter(lines), separator):
-        if is_below_empty and sum(map(bool, found := column_names(cells))) > sum(map(bool, names)):
-            text, names = (
-                row_line(cells),
-                found,
-            )  # of the first table, or of one with more columns: banks put remarks above
-        else:
-            text = row_line(cells, names)
-        is_below_empty = not text
-        if text:
-            yield number, f"{text}\n"
+        width = sum(map(bool, map(str.strip, cells)))
+        # Of the first table, or of one that is wider than all above it: banks put remarks there.
+        found = column_names(cells) if is_below_empty and width > widest else ()
+        if width:
+            yield number, f"{row_line(cells, () if found else names)}\n"
+        names, widest, is_below_empty = found or names, max(width, widest), not width
 
 
 def declared_separator(line: str) -> str | None:
