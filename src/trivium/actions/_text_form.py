@@ -27,7 +27,7 @@ _NAMING = frozenset(["request", "name", "tool"])
 _ARGUMENTS = frozenset(["arguments", "parameters", "args"])
 _REQUEST = re.compile(r"<request>\s*+(?:<!\[CDATA\[)?\s*+([\w.-]+)")
 _FRAME = re.compile(r"\A\s*(?:TOOL:)?\s*|</?tool_call>")
-_BETWEEN = re.compile(r"(?:[\s,\[\]]|TOOL:|```(?:json)?)*+")
+_BETWEEN = re.compile(r"(?:[\s,\[\]]|TOOL:|```\w*+)*+")
 """What may stand between the calls of a text, each of which may have a frame of its own."""
 _BROKEN = re.compile(r"""\s*+\[?\s*+\{.*?["']?request["']?\s*+:\s*+["']([\w.-]+)["']""", re.DOTALL)
 
