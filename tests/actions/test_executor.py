@@ -92,11 +92,11 @@ def test_a_tool_may_write_its_return_itself():
     ("value", "text"),
     [("a", "a"), (None, "null"), ({"ä": [1]}, '{"ä": [1]}'), (Message(content=3), "3"), (range(2), "range(0, 2)"),
      (Limits(turns=1), '{"turns": 1, "tokens": null, "tool_calls": null, "seconds": null, "usd": null}'),
-     (Enum("Colour", {"RED": "red"})["RED"], "red"),
+     (Enum("Colour", {"RED": "red"})["RED"], "red"), (Enum("Colour", {"RED": "red"}, type=str)["RED"], "red"),
      ("caf\udce9.txt", "caf?.txt"), (["caf\udce9.txt"], '["caf?.txt"]')],
 )  # fmt: skip
 def test_a_result_as_text(value: Any, text: str):
-    assert as_text(value) == text
+    assert f"{as_text(value)}" == text  # a member of a str enumeration equals its value
 
 
 def test_the_async_class_gives_a_coroutine():

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks._documented import content, document, scripted
-from trivium import ChatAgent, ChatAgentConfig, ChatDocument, Entity, Task, ToolMessage
+from trivium import Agent, ChatAgent, ChatAgentConfig, ChatDocument, Entity, Task, ToolMessage
 from trivium.testing import ScriptedModel
 
 
@@ -181,9 +181,15 @@ def test_a_tool_that_is_taken_out_of_a_table_is_gone_and_an_unknown_one_is_an_er
     popped, discarded, wrong = with_tools(Square, Greet), with_tools(Square, Greet), with_tools(Square, Greet)
     popped.llm_tools_map.pop("square")
     discarded.llm_tools_known.discard("square")
-    for agent in (popped, discarded):
+    own, forced = Agent(ScriptedModel([]), tools=[Square, Greet]), with_tools(Greet)
+    own.llm_tools_map.pop("square")
+    assert own.tools == [Greet]
+    forced.enable_message(Square, force=True)
+    forced.llm_tools_map.pop("square")
+    for agent in (popped, discarded, forced):
         assert tools(agent) == [["greet"]] * 3
         assert content(agent.llm_response("hi")) == "hello"
+        assert cast("ScriptedModel", agent.model).requests[-1].tool_choice == "auto"
     wrong.llm_tools_usable.add("squares")
     with pytest.raises(TypeError, match="a tool that its agent does not know: squares: did you mean square"):
         wrong.llm_response("hi")

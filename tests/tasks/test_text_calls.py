@@ -97,9 +97,7 @@ def test_a_text_is_a_call(config: dict[str, Any], texts: list[str], is_call: boo
         assert agent.marks == ["q3"] * is_call, text
 
 
-@pytest.mark.parametrize(
-    "frame", ["{}", "TOOL: {}", "```json\n{}\n```", "```JSON\n{}\n```", "```\n{}\n```", "<tool_call>{}</tool_call>"]
-)
+@pytest.mark.parametrize("frame", ["{}", "TOOL: {}", "```JSON\n{}\n```", "```\n{}\n```", "<tool_call>{}</tool_call>"])
 def test_each_of_several_calls_may_have_its_frame(frame: str):
     agent = Marker("\n\n".join(frame.format(json.dumps({**CALL, "mark": each})) for each in ("q3", "q4")), **AS_TEXT)
     run(agent)

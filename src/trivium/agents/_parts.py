@@ -201,10 +201,9 @@ def tools_of(agent: AgentNames) -> list[Any]:
 
 def set_tools(agent: AgentNames, tools: Iterable[Any]) -> None:
     """Let other tools run within an agent's call."""
-    box, effect = agent.toolbox, agent.executor.on_tool_error
-    rest = box.enabled([box.known[name] for name in box.own], usable=False, handled=False)
-    box, own = split_tools(replace(rest, own={}), tools)
-    agent.executor, agent.toolbox = ActionExecutor.of(own, effect), box
+    box = agent.toolbox.enabled([agent.toolbox.known[name] for name in agent.toolbox.own], usable=False, handled=False)
+    box, own = split_tools(replace(box, own={}), tools)
+    agent.executor, agent.toolbox = ActionExecutor.of(own, agent.executor.on_tool_error), box
 
 
 def set_on_tool_error(agent: AgentNames, effect: OnToolError) -> None:

@@ -135,9 +135,8 @@ class Toolbox:
     @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The descriptions that are sent to the model."""
-        changed = {*self.written.get("llm_functions_map", ()), *self.without_defaults}
-        own = {name: self.functions[name].to_tool_spec() for name in changed.intersection(self.usable)}
-        return tuple(own[each.name()] if each.name() in own else each.spec() for each in self.usable_classes)
+        kinds, own = self.usable_classes, {*self.written.get("llm_functions_map", ()), *self.without_defaults}
+        return tuple(self.functions[of].to_tool_spec() if (of := each.name()) in own else each.spec() for each in kinds)
 
     @cached_property
     def explained(self) -> bool:
@@ -324,7 +323,9 @@ class ToolTable(MutableMapping[str, ToolClass]):
     def fill(self, tools: Mapping[str, ToolClass]) -> None:
         """Have the toolbox hold these tools instead."""
         box = self._agent.toolbox
-        usable, handled = (_minus(names, box.known.keys() - tools.keys()) for names in (box.usable, box.handled))
+        gone = box.known.keys() - tools.keys()
+        usable, handled, own = (_minus(names, gone) for names in (box.usable, box.handled, tuple(box.own)))
+        box = replace(box, own={name: box.own[name] for name in own}, forced=None if box.forced in gone else box.forced)
         self._agent.toolbox = replace(box, known=dict(tools), usable=usable, handled=handled)
 
     def __setitem__(self, name: str, value: ToolClass) -> None:
