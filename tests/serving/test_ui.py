@@ -173,7 +173,7 @@ def test_the_list_has_what_runs_of_other_programs_have_spent(tmp_path: Path, mon
     with pytest.raises(RunPausedError):
         shop("buy", run_id="waits", journal=journal, approve=ask_later)
     with journal.run("no model"), closing(sqlite3.connect(place)) as file, file:
-        file.execute("UPDATE entry SET body = '3' WHERE run = 'changed' AND name = 'model'")
+        file.execute("UPDATE entry SET body = '{' WHERE run = 'changed' AND name = 'model'")
     with serving(journal=place) as client:
 
         def spent() -> dict[str, tuple[int | None, float | None]]:
