@@ -145,6 +145,15 @@ PAGES: list[tuple[str, list[Placed], str]] = [
         "Gross   Tax   Church   Solidarity   Sum\n4,00   1,00   0,10   1,10\nBase   Health   Pension   Work\n"
         "4,50   0,70   0,20   0,30",
     ),
+    (
+        "a row of words in a table, below which no name is certain",
+        [
+            *column(72, 700, "Item|Pen|Freight|Ink|Pad|Cap"),
+            *column(200, 700, "Pieces|2|included|3||5"),
+            *column(300, 700, "Price|5|free|6|7|8"),
+        ],
+        "Item   Pieces   Price\nPen   2   5\nFreight   included   free\nInk   3   6\nPad   7\nCap   5   8",
+    ),
     ("a word in parts, side by side", [(72, 700, "Rech"), (94.5, 700, "nung 17")], "Rechnung 17"),
     ("a word that is drawn twice", [(72, 700, "Total"), (72.3, 700, "Total"), (110, 700, "5")], "Total   5"),
     ("paragraphs", column(72, 700, "One|two") + column(72, 640, "Three"), "One\ntwo\n\nThree"),

@@ -159,11 +159,12 @@ def _column_names(rows: Sequence[list[_Cell]]) -> dict[int, str]:
     are empty, the last one that is not is named. There are no names if a table with a head is not certain.
     """
     names: dict[int, str] = {}
-    start = 0
+    start, above = 0, 0
     while start < len(rows):
         table = _table(rows, start)
+        follows, above = above > 1, len(table)
         start += max(1, len(table))
-        if not _is_certain(table):
+        if follows or not _is_certain(table):  # words right below a table may be a row of it, as "Shipping  free"
             continue
         head = [" ".join(word.text for word in cell.words).rstrip(" :") for cell in table[0].values()]
         for row in table[1:]:
