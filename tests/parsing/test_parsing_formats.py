@@ -200,6 +200,15 @@ def test_a_table_in_a_cell_of_a_docx_has_rows_of_its_own(tmp_path: Path) -> None
     assert content == "Work | Price\n\nAdvice\n\nnet\n\nday | 800\nhour | 110\n"
 
 
+def test_each_of_forty_tables_in_each_other_is_read_once(tmp_path: Path) -> None:
+    document: Any = docx.Document()
+    inner = document
+    for _ in range(40):  # read twice at each level, it would take days
+        inner = inner.add_table(1, 1).cell(0, 0)
+    inner.text = "the innermost"
+    assert read_docx(tmp_path, document).content.split("\n\n")[-1].strip() == "the innermost"
+
+
 def test_raised_lowered_and_struck_text_of_a_docx(tmp_path: Path) -> None:
     document: Any = docx.Document()
     for parts in (

@@ -291,12 +291,13 @@ def _rows(table: _Element) -> Iterator[str]:
     above: dict[int, str] = {}
     for row in _find(table, "tr"):
         column, cells, below = 0, list[str](), dict[int, str]()
-        found = [(cell, " ".join(" ".join(_block_lines(cell)).split())) for cell in _find(row, "tc")]
-        if any(True for cell, _ in found for _ in cell.iter(f"{_WORD}tbl")):  # whose cells are not those of this row
-            for cell, _ in found:
+        parts = list(_find(row, "tc"))
+        if any(True for cell in parts for _ in cell.iter(f"{_WORD}tbl")):  # whose cells are not those of this row
+            for cell in parts:
                 yield from ("", *_block_lines(cell))
             yield ""
             continue
+        found = [(cell, " ".join(" ".join(_block_lines(cell)).split())) for cell in parts]
         is_filled = any(text for _, text in found)
         for cell, text in found:
             merge = cast("Any", cell).find(f"{_WORD}tcPr/{_WORD}vMerge")
