@@ -261,7 +261,6 @@ def signature(function: Any, *, is_method: bool = False) -> str:
     if inspect.isclass(function) or returns == "":
         returns = inspect.Signature.empty
     text = str(found.replace(parameters=shown, return_annotation=returns))
-    text = re.sub(r"<function (\w+) at 0x[0-9a-f]+>", r"\1", text)  # that checks a value: its address changes
     return re.sub(r": (?=[,)=]| =)", "", text)
 
 
